@@ -181,6 +181,18 @@ fn kernels_that_are_not_told_one_by_one_are_work_too() {
     assert!(notes.iter().any(|note| note.contains("only their number is compared")), "{notes:?}");
 }
 
+#[test]
+fn a_kernel_of_the_name_that_is_kept_for_the_others_is_one_of_its_own() {
+    let of = |name: &'static str| {
+        let mut run = run(&[("A100", 100)]);
+        let kernel = run.facts.of_kind(EntityKind::Kernel).map(|(id, _)| id).next().unwrap();
+        run.facts.get_mut(kernel).set("name", name);
+        run
+    };
+    let told = refused(of("\0"), of("k"));
+    assert!(told.contains("the same number of kernels, but other ones"), "{told}");
+}
+
 /// A run of steps with a mean and a median.
 fn steps(mean_ms: i64, median_ms: i64) -> Run {
     with(&[("A100", 10_000)], |facts| {
@@ -313,6 +325,40 @@ fn what_did_not_run_or_was_not_read_takes_no_time() {
     let few = with_run(&[("launch_call_count", 330), ("lost_launch_count", 3)]);
     assert!(compared(run(&[("A100", 60)]), few).work.basis.is_comparable());
     assert!(compared(with_run(&failed), with_run(&failed)).work.basis.is_comparable(), "libraries try what may fail");
+}
+
+#[test]
+fn gpus_that_work_beside_the_steady_state_of_others_are_work_too() {
+    let of = |ms: i64| {
+        with(&[("A100", 400)], |facts| {
+            let whole = [("phase", "steady".into()), ("whole_window_ns", 2_500_000_000_i64.into())];
+            each_device(facts, &whole);
+            each_device(facts, &[("left_out_devices_busy_ns", (ms * 1_000_000).into())]);
+        })
+    };
+    let told = refused(of(200), of(2_000));
+    assert!(told.contains("work for 2 s in the head, for 200 ms in the base"), "{told}");
+    assert!(compared(of(200), of(205)).work.basis.is_comparable());
+}
+
+#[test]
+fn kernels_in_graphs_that_are_recorded_as_a_whole_are_not_gone() {
+    let of = |kernel: &'static str, graph_ms: i64| {
+        with(&[("A100", 100)], |facts| {
+            let graphs = [("busy_ns", 100_000_000.into()), ("graph_busy_ns", (graph_ms * 1_000_000).into())];
+            each_device(facts, &graphs);
+            let id = facts.of_kind(EntityKind::Kernel).map(|(id, _)| id).next().unwrap();
+            facts.get_mut(id).set("name", kernel);
+        })
+    };
+    let changes = |graph_ms: i64| {
+        let terms = Terms { same_work: true, ..Terms::default() };
+        let comparison = compare(&[of("a", 0)], &[of("b", graph_ms)], terms).unwrap();
+        let names: Vec<String> = comparison.kernels.into_iter().map(|kernel| kernel.name).collect();
+        (names, comparison.work.hides_kernels.head)
+    };
+    assert_eq!(changes(90), (vec!["b".to_owned()], true));
+    assert_eq!(changes(0).0, ["a", "b"]);
 }
 
 #[test]

@@ -78,7 +78,10 @@ impl<'a> Recorded<'a> {
             runs.map(|named| if side == Side::Base { renamed(named, work) } else { named }).collect()
         });
         let was = work.replaced.iter().map(|pair| (pair.new.as_str(), pair.old.as_str())).collect();
-        let omits = sides.map(|side| side.runs.iter().any(|run| run.omits(kind)));
+        let omits = Sides::of(|side| {
+            let hides = kind == EntityKind::Kernel && *work.hides_kernels.get(side);
+            hides || sides.get(side).runs.iter().any(|run| run.omits(kind))
+        });
         Self { runs, work, noise, device, omits, was }
     }
 

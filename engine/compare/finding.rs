@@ -339,6 +339,9 @@ impl<'a> Pair<'a> {
     fn doubt(&self, state: State) -> Option<Doubt> {
         let open = |words| Some(Doubt { words, is_settled: false });
         let settled = |words| Some(Doubt { words, is_settled: true });
+        if self.is_beyond(state) {
+            return open("its rule finds more on the other side than is told of one rule");
+        }
         if self.is_untold(state) {
             return open("the other side has more kernels, ranges or copies than are told one by one");
         }
@@ -356,10 +359,20 @@ impl<'a> Pair<'a> {
         }
     }
 
+    /// Whether its rule found as much on the side that does not have it as is told: it may be among the rest.
+    fn is_beyond(&self, state: State) -> bool {
+        let other = if state == State::New { Side::Base } else { Side::Head };
+        let rule = &self.shown.by.finding.rule;
+        self.context.sides.get(other).runs.iter().any(|run| run.review.full_rules.contains(rule))
+    }
+
     /// Whether what it is about may be there on the side that does not have it, among what has no facts of its own.
     fn is_untold(&self, state: State) -> bool {
         let kind = self.shown.by.subject.kind;
         let other = if state == State::New { Side::Base } else { Side::Head };
+        if kind == EntityKind::Kernel && *self.context.work.hides_kernels.get(other) {
+            return true;
+        }
         let omits = || self.context.sides.get(other).runs.iter().any(|run| run.omits(kind));
         matches!(kind, EntityKind::Kernel | EntityKind::Range | EntityKind::CopyGroup) && omits()
     }

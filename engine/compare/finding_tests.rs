@@ -149,3 +149,32 @@ fn what_the_project_says_of_a_severity_holds_for_each_entity() {
     let severities: Vec<Severity> = review.observations().iter().map(|seen| seen.severity).collect();
     assert_eq!(severities, [Severity::High; 2]);
 }
+
+#[test]
+fn what_a_rule_finds_beyond_what_is_told_is_neither_new_nor_gone() {
+    // Of so many kernels each is found, from a first one on.
+    let of = |first: usize, count: usize| {
+        let mut sample = Sample::default();
+        let id = sample.run();
+        let device = sample.device(id, 0, "A100", 1_000_000_000, &[("compute_ns", 1_000_000_000)]);
+        let rule = sample.rule("tiny-kernels", "A title", EntityKind::Kernel);
+        sample.rules[rule].severity = Some(Severity::Medium);
+        for number in first..first + count {
+            let kernel = sample.facts.add(EntityKind::Kernel, format!("gpu0/k{number}"), &[device, id]);
+            let entity = sample.facts.get_mut(kernel);
+            entity.set("name", format!("k{number}"));
+            entity.set("launch_count", 10_i64);
+            entity.set("sum_ns", 1_000_000_i64);
+            sample.find(rule, kernel, None, "it is tiny");
+        }
+        let review = sample.review();
+        Run { name: "run".to_owned(), facts: sample.facts, review }
+    };
+    let beyond = |all: usize| {
+        let comparison = compare(&[of(0, all)], &[of(1, all)], Terms { same_work: true, ..Terms::default() }).unwrap();
+        let because = comparison.findings.iter().filter_map(|finding| finding.because.as_deref());
+        because.filter(|because| because.contains("finds more on the other side than is told")).count()
+    };
+    let most = crate::limits::MAX_FINDING_OF_RULE_COUNT;
+    assert_eq!((beyond(most - 1), beyond(most)), (0, 2));
+}

@@ -9,6 +9,7 @@ mod counts;
 mod finding;
 #[cfg(test)]
 mod finding_tests;
+mod incomplete;
 mod interval;
 mod lacking;
 mod launches;
@@ -124,6 +125,8 @@ pub struct Time {
     pub warm_up: Option<Sides<WarmUp>>,
     /// The steps behind those that are timed, where they are too many or too slow to leave the change what it is.
     pub behind: Option<WithBehind>,
+    /// How long the windows go on behind the last step that counts, where that is longer in the head by more than noise of all.
+    pub tail_ns: Option<Sides<i64>>,
 }
 
 /// What steps behind the steady state make of a change.
@@ -311,7 +314,7 @@ fn time(sides: Sides<Runs<'_>>, work: &Work, devices: &[DeviceChange], noise: &N
     }
     let change = ledger::slowest(devices, noise)?;
     let of = if matches!(work.basis, Basis::Unit { .. }) { TimeOf::Unit } else { TimeOf::Window };
-    Some(Time { of, change, median: None, slow: None, warm_up: None, behind: None })
+    Some(Time { of, change, median: None, slow: None, warm_up: None, behind: None, tail_ns: None })
 }
 
 fn step_time(sides: Sides<Runs<'_>>, noise: &Noise) -> Option<Time> {
@@ -344,7 +347,17 @@ fn step_time(sides: Sides<Runs<'_>>, noise: &Noise) -> Option<Time> {
     let behind = WithBehind { steps: first.map(|rounds| rounds.behind), change: with_behind };
     let behind = Some(behind).filter(|_| differs(&with_behind, &change, noise));
     let warm_up = is_more.then_some(warm_up);
-    Some(Time { of: TimeOf::Step, change, median: Some(median), slow, warm_up, behind })
+    let tail_ns = tail_ns(sides, noise);
+    Some(Time { of: TimeOf::Step, change, median: Some(median), slow, warm_up, behind, tail_ns })
+}
+
+/// What comes behind the steps that count, where the head takes longer for it by more than the noise of the whole.
+fn tail_ns(sides: Sides<Runs<'_>>, noise: &Noise) -> Option<Sides<i64>> {
+    let of = |part: fn((i64, i64)) -> i64| sides.map(|side| side.measure(|run| rounds::tail(run).map(part))).both();
+    let (tail, whole) = (of(|(tail, _)| tail)?, of(|(_, whole)| whole)?);
+    let more_ns = tail.head.median.saturating_sub(tail.base.median);
+    let is_more = more_ns as f64 > noise.floor_share * whole.base.median as f64;
+    is_more.then_some(Sides { base: tail.base.median, head: tail.head.median })
 }
 
 /// Whether a number went another way than another one, or much farther.

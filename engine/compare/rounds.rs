@@ -162,6 +162,20 @@ pub(super) fn warm_up(facts: &Facts) -> WarmUp {
     all.filter(|of| of.count > 0).max_by_key(|of| of.ns).unwrap_or_default()
 }
 
+/// How long the whole window of a run goes on behind the last step that counts, and how long it is.
+pub(super) fn tail(run: &Run) -> Option<(i64, i64)> {
+    let of_device = |(_, device): (EntityId, &Entity)| {
+        if let Some((tail_ns, whole_ns)) = device.int("tear_down_ns").zip(device.int("whole_window_ns")) {
+            return Some((tail_ns, whole_ns));
+        }
+        let window_ns = device.int("window_ns")?;
+        let end_ns = device.int("window_start_ns")?.checked_add(window_ns)?;
+        let steady_end_ns = device.int("steady_start_ns")?.checked_add(device.int("steady_ns")?)?;
+        Some((end_ns.checked_sub(steady_end_ns)?.max(0), window_ns))
+    };
+    run.devices().into_iter().filter_map(of_device).max()
+}
+
 /// A step ends where the next begins, so the last one lacks the time before the next: as much idle time as the median step has
 /// more.
 pub(super) fn missing_ns(device: &Entity, steps: &[&Entity]) -> i64 {

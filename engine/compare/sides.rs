@@ -63,6 +63,13 @@ impl<T> Sides<T> {
     }
 }
 
+impl Sides<bool> {
+    /// Whether it is so on a side.
+    pub(crate) const fn any(self) -> bool {
+        self.base || self.head
+    }
+}
+
 impl<T> Sides<Option<T>> {
     /// Both values, where there are both.
     pub fn both(self) -> Option<Sides<T>> {

@@ -86,7 +86,7 @@ pub(super) fn verdict(measured: &Measured, cause: Option<&Sentence>, against: Op
         Outcome::Slower => format!("Slower: {}", moved(measured, time)),
         _ => same(measured, time),
     });
-    let words = words.own(&steps(time)).own(&warm_up(time)).own(&behind(time));
+    let words = words.own(&steps(time)).own(&warm_up(time)).own(&behind(time)).own(&tail(time));
     let words = measured.odd.iter().fold(words, left_out);
     let words = match measured.work.differences.as_slice() {
         [] => words,
@@ -168,6 +168,13 @@ fn behind(time: &Time) -> String {
     };
     let [base, head] = [change.base, change.head].map(|mean| number::duration(mean.median));
     format!(" Steps behind a pause do not count: {numbers}. With them and the pause a step takes {head} after {base}.")
+}
+
+/// What comes behind the steps that count, where it is not told with steps there.
+fn tail(time: &Time) -> String {
+    let Some(Sides { base, head }) = time.tail_ns.filter(|_| time.behind.is_none()) else { return String::new() };
+    let [base, head] = [base, head].map(number::duration);
+    format!(" What comes behind the last step that counts takes {head} after {base}.")
 }
 
 fn before(count: usize) -> String {

@@ -9,16 +9,14 @@ use super::rounds;
 use super::runs::{Run, Runs, int, name_of};
 use super::sides::{Side, Sides};
 use super::words::counted;
-use super::{Terms, alike};
-use crate::facts::{EntityKind, Facts};
+use super::{Terms, alike, incomplete};
+use crate::facts::EntityKind;
 use crate::text::plural::counted as many;
 use crate::text::spans::Sentence;
 use crate::text::{names, number};
 
 /// Clocks that differ by less are the same.
 const SAME_CLOCK_SHARE: f64 = 0.05;
-/// A capture that ends by itself leaves about as many launches without work on both sides.
-const MORE_LOST: f64 = 0.1;
 /// Smaller amounts per unit of work are printed with their fractions.
 const MOST_PARTED: f64 = 100.0;
 /// Kernels named when only one side launches them.
@@ -39,6 +37,8 @@ pub struct Work {
     pub replaced: Vec<Replaced>,
     /// Whether the caller says that the work is the same.
     pub is_said_same: bool,
+    /// Whether a side runs more of its work than the other in graphs that are recorded as a whole, without their kernels.
+    pub(crate) hides_kernels: Sides<bool>,
     /// Kernels launched, on all devices.
     pub launch_count: Sides<i64>,
     /// Steps, where both sides have them.
@@ -107,11 +107,13 @@ pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms, lacking: &Sides<Lacking
         _ => Sides::default(),
     };
     let units = units(&basis, &run_units);
+    let hides_kernels = incomplete::hides_kernels(sides);
     let mut differences = differences(&basis, &launches, steps.is_some(), units, sides);
     differences.extend(other_steps.map(parted_otherwise));
     let mut work = Work {
         differences,
         launch_count: launches.totals(),
+        hides_kernels,
         notes: lacking.notes().into_iter().chain(notes(sides, terms)).chain(launches.only_counted(units)).collect(),
         is_said_same: terms.same_work,
         is_other: !basis.is_comparable() && refusal(sides).is_none(),
@@ -130,7 +132,7 @@ pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms, lacking: &Sides<Lacking
 /// Why no unit of work makes the sides comparable.
 fn refusal(sides: Sides<Runs<'_>>) -> Option<Sentence> {
     let parts = || alike::narrowed(sides).or_else(|| alike::parts_differ(sides));
-    incomplete(sides).or_else(parts).or_else(|| alike::devices_differ(sides))
+    incomplete::incomplete(sides).or_else(parts).or_else(|| alike::devices_differ(sides))
 }
 
 fn basis(sides: Sides<Runs<'_>>, launches: &Launches, steps: Option<&Steps>, terms: Terms) -> Basis {
@@ -229,62 +231,6 @@ fn step_count(run: &Run) -> i64 {
     run.devices().iter().map(|(_, device)| int(device, "step_count")).max().unwrap_or(0)
 }
 
-/// Recordings of which a part is missing: what is missing looks like less work and more idle time.
-fn incomplete(sides: Sides<Runs<'_>>) -> Option<Sentence> {
-    let of = |lacks: fn(&Facts) -> bool| sides.map(|side| side.runs.iter().any(|run| lacks(&run.facts)));
-    // Of what makes no sense each may have taken any time.
-    let (damaged, incomplete) =
-        (of(Facts::is_damaged), of(|facts| facts.is_incomplete() || facts.unusable_work().is_some()));
-    let words = match (damaged.base, damaged.head, incomplete.base, incomplete.head) {
-        (true, true, ..) => "files of both sides are damaged, so that a part of what ran is in neither",
-        (true, false, ..) => "a file of the base is damaged, so that a part of what ran is not in it",
-        (false, true, ..) => "a file of the head is damaged, so that a part of what ran is not in it",
-        (.., true, true) => {
-            "work of the GPU is missing on both sides, lost by the profiler or unreadable, so that a part of what ran is in neither"
-        }
-        (.., true, false) => {
-            "work of the GPU of the base is missing, lost by the profiler or unreadable, so that a part of what ran is not in it"
-        }
-        (.., false, true) => {
-            "work of the GPU of the head is missing, lost by the profiler or unreadable, so that a part of what ran is not in it"
-        }
-        (.., false, false) => return unmeasured(sides).or_else(|| lost(sides)),
-    };
-    Some(own(words))
-}
-
-/// Sides that launch successfully by so much less, as a share of all their launches, do not do the same.
-const FAILED_SHARE: f64 = 0.01;
-
-/// Programs that failed, and recordings of which a part was not read.
-fn unmeasured(sides: Sides<Runs<'_>>) -> Option<Sentence> {
-    let of = |side: Side| sides.get(side).runs.iter().find_map(|run| run.facts.unmeasured_work());
-    let told = [Side::Head, Side::Base].into_iter().find_map(|side| Some((side, of(side)?)));
-    if let Some((side, why)) = told {
-        return Some(own(&format!("in the {} {why}", side.name())));
-    }
-    let most = |runs: Runs<'_>| runs.runs.iter().map(|run| run.facts.failed_launch_share()).fold(0.0, f64::max);
-    let Sides { base, head } = sides.map(most);
-    let [base_share, head_share] = [base, head].map(number::percent);
-    let words = "of the launches return an error, so that a part of the work did not run";
-    ((base - head).abs() >= FAILED_SHARE)
-        .then(|| own(&format!("in the head {head_share} {words}; in the base {base_share}")))
-}
-
-/// Where one side lacks the work of many more of its launches than the other: its end, for all that is known, which may be the
-/// slower part.
-fn lost(sides: Sides<Runs<'_>>) -> Option<Sentence> {
-    let of_run = |run: &Run| {
-        let (lost, all) = (int(run.entity()?, "lost_launch_count"), int(run.entity()?, "launch_call_count"));
-        Some(lost as f64 / all.max(lost).max(1) as f64)
-    };
-    let Sides { base, head } = sides.map(|side| side.runs.iter().filter_map(|run| of_run(run)).fold(0.0, f64::max));
-    ((base - head).abs() > MORE_LOST).then(|| {
-        let (base, head) = (number::percent(base), number::percent(head));
-        own(&format!("the base holds no work of {base} of its launches, the head of {head}: what is missing may have taken any time"))
-    })
-}
-
 impl Launches {
     /// Why there is no unit to compare by, and the way out.
     fn other_work(&self) -> Sentence {
@@ -372,7 +318,9 @@ fn differences(
             found.push(amount("kernels are launched", totals, units, per, number::count));
         }
         // What the other side has beyond the kernels that are told may be among them.
-        let tells = |side: Side| !sides.get(side).runs.iter().any(|run| run.omits(EntityKind::Kernel));
+        let hides = incomplete::hides_kernels(sides);
+        let tells =
+            |side: Side| !hides.get(side) && !sides.get(side).runs.iter().any(|run| run.omits(EntityKind::Kernel));
         let pairs = [(Side::Head, Side::Base), (Side::Base, Side::Head)].into_iter();
         found.extend(pairs.filter(|(_, other)| tells(*other)).filter_map(|(side, _)| launches.only(side)));
     }

@@ -27,9 +27,12 @@ mod verdict;
 mod waits_first;
 mod work;
 
-use crate::facts::{EntityKind, Facts};
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::facts::{EntityId, EntityKind, Facts};
+use crate::limits::{MAX_FINDING_OF_RULE_COUNT, MAX_FINDING_OF_RULE_IN_ALL_COUNT};
 use crate::replay::Change;
-use crate::rules::outcome::{Confidence, Judgement, Replayed, Severity};
+use crate::rules::outcome::{Confidence, Judgement, Outcome, Replayed, Severity};
 use crate::rules::{CaptureNote, Reference, RuleInfo};
 use crate::source::KERNELS_FORMAT_ID;
 use crate::text::number::{duration, percent};
@@ -87,6 +90,8 @@ pub struct Review {
     pub capture: Vec<Sentence>,
     /// How many answers of each kind the rules gave.
     pub counts: Counts,
+    /// Rules that found as much on a device, or in all, as is told of one, by id: they may find more.
+    pub full_rules: Vec<String>,
     /// Whether it is of single kernels that were profiled one by one: there is no time between them, and no share of a window
     /// to hold against a target.
     pub is_of_kernels_alone: bool,
@@ -412,6 +417,23 @@ fn is_of_kernels_alone(facts: &Facts) -> bool {
     facts.run().and_then(|run| run.text("format")) == Some(KERNELS_FORMAT_ID)
 }
 
+/// The rules that were asked no more once they had found as much as is told of one.
+fn full_rules(context: &Context<'_>, judgements: &[&Judgement]) -> Vec<String> {
+    let mut counts: BTreeMap<(usize, Option<EntityId>), usize> = BTreeMap::new();
+    let mut in_all: BTreeMap<usize, usize> = BTreeMap::new();
+    for judgement in judgements.iter().filter(|judgement| matches!(judgement.outcome, Outcome::Finding(_))) {
+        let device = context.facts.related(judgement.entity, EntityKind::Device);
+        *counts.entry((judgement.rule, device)).or_default() += 1;
+        *in_all.entry(judgement.rule).or_default() += 1;
+    }
+    let of_device =
+        counts.into_iter().filter(|(_, count)| *count >= MAX_FINDING_OF_RULE_COUNT).map(|((rule, _), _)| rule);
+    let of_all =
+        in_all.into_iter().filter(|(_, count)| *count >= MAX_FINDING_OF_RULE_IN_ALL_COUNT).map(|(rule, _)| rule);
+    let full: BTreeSet<usize> = of_device.chain(of_all).collect();
+    full.into_iter().map(|rule| context.rules[rule].id.clone()).collect()
+}
+
 /// Puts what the rules said of a report in order, under what the user has decided. `judgements` name rules by their index
 /// in `rules`; one that names none is left out.
 pub fn review(
@@ -466,6 +488,7 @@ pub fn review(
         errors: failures(rules, &judgements),
         capture,
         counts,
+        full_rules: full_rules(&context, &judgements),
         is_of_kernels_alone: is_of_kernels_alone(facts),
     }
 }

@@ -78,10 +78,9 @@ pub(super) fn find_causes(context: &Context<'_>, occurrences: &mut [Occurrence<'
     let index = Index::new(context, occurrences);
     for this in 0..occurrences.len() {
         let ways = index.explaining(context.rules, &occurrences[this]);
-        // Under a note a finding would not be seen, and a gate would fail by what no page shows.
-        let is_shown_under = |taken: &Taken| {
-            occurrences[this].severity == Severity::Info || occurrences[taken.cause].severity > Severity::Info
-        };
+        // What its author calls grave is not hidden under a note.
+        let is_grave = occurrences[this].is_severity_fixed && occurrences[this].severity > Severity::Info;
+        let is_shown_under = |taken: &Taken| !is_grave || occurrences[taken.cause].severity > Severity::Info;
         let found: Vec<Taken> = ways.flat_map(|way| way.of(occurrences, this)).filter(is_shown_under).collect();
         let order = |a: &Taken, b: &Taken| context.order(&occurrences[a.cause], &occurrences[b.cause]);
         let is_whole = |taken: &&Taken| taken.is_whole(&occurrences[this], &occurrences[taken.cause]);
@@ -90,6 +89,10 @@ pub(super) fn find_causes(context: &Context<'_>, occurrences: &mut [Occurrence<'
         let Some(taken) = whole.or(most) else { continue };
         let shared_ns = taken.shared_ns(&occurrences[this], &occurrences[taken.cause]);
         occurrences[this].explain(taken.cause, shared_ns, whole.is_some());
+        // A gate would fail by what no page shows: under a note stand notes.
+        if whole.is_some() && occurrences[taken.cause].severity == Severity::Info {
+            occurrences[this].severity = Severity::Info;
+        }
     }
     for occurrence in occurrences {
         occurrence.take_explained();

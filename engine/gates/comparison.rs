@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use super::budget::{Budget, Metric};
 use super::fail_on::Slower;
-use super::limit::Limit;
+use super::limit::{Limit, Told};
 use super::named::Named;
 use super::standing::{self, Number, Open};
 use super::{Conditions, Gate, GateOutcome, review};
 use crate::compare::{
-    Behind, Change, Comparison, FindingChange, Interval, Measure, Outcome, Run, Side, Sides, State, TimeOf, Trend,
-    WarmUp, WithBehind, median,
+    Basis, Behind, Change, Comparison, FindingChange, Interval, Measure, Outcome, Run, Side, Sides, State, TimeOf,
+    Trend, WarmUp, WithBehind, median,
 };
+use crate::facts::EntityKind;
 use crate::facts::catalogue::{Scaling, Unit};
 use crate::findings::RuleFailure;
 use crate::rules::outcome::Severity;
@@ -24,6 +25,10 @@ pub(super) fn gates(comparison: &Comparison, runs: Sides<&[&Run]>, conditions: &
     let findings = conditions.fail_on.findings.least().map(|least| context.fail_on(least));
     verdict.into_iter().chain(findings).chain(conditions.budgets.iter().map(|budget| context.budget(budget))).collect()
 }
+
+/// Why nothing is known of kernels.
+const HIDDEN: &str =
+    "more kernels of one side than of the other run in graphs that are recorded as a whole, and are not told";
 
 /// More of the steps are no warm-up alone.
 const WARM_UP_PART: i64 = 4;
@@ -104,16 +109,27 @@ impl Context<'_> {
         })
     }
 
-    /// Why steps behind a pause may be what became slower: with them the change is not one that may pass.
+    /// Why what lies behind the steps that count may be what became slower: with steps there the change is not one that may pass, or all
+    /// of it takes longer.
     fn behind(&self, passes: impl FnOnce(&Change) -> bool) -> Option<String> {
-        let WithBehind { steps, change } = self.comparison.time.as_ref()?.behind?;
-        let Behind { count, of, .. } = steps.head;
-        let with = number::duration(change.head.median);
-        (change.head.median > change.base.median && !passes(&change)).then(|| {
-            format!(
-                "{count} of the head's {of} steps lie behind a pause and do not count: with both a step takes {with}"
-            )
-        })
+        let time = self.comparison.time.as_ref()?;
+        let with_steps = time.behind.and_then(|WithBehind { steps, change }| {
+            let Behind { count, of, .. } = steps.head;
+            let with = number::duration(change.head.median);
+            (change.head.median > change.base.median && !passes(&change)).then(|| {
+                format!(
+                    "{count} of the head's {of} steps lie behind a pause and do not count: with both a step takes {with}"
+                )
+            })
+        });
+        let [base, head] = [time.tail_ns.map(|tail| tail.base), time.tail_ns.map(|tail| tail.head)]
+            .map(|ns| number::duration(ns.unwrap_or(0)));
+        let tail = || {
+            let says =
+                format!("what comes behind the last step that counts takes {head} in the head, {base} in the base");
+            time.tail_ns.map(|_| says)
+        };
+        with_steps.or_else(tail)
     }
 
     /// The same of a limit of time against the base.
@@ -203,7 +219,13 @@ impl Context<'_> {
             (Some(why), _) => Err(why),
             (None, Metric::Findings(state)) => match self.open(Severity::Low) {
                 Some(why) => Err(why),
-                None => Ok(vec![Number::without_base(None, self.count(*state) as f64)]),
+                None => {
+                    // Rules that find more than is told of one may find more of any state.
+                    let mut reviews = self.runs.head.iter().map(|run| &run.review);
+                    let is_part = reviews.any(|review| !review.full_rules.is_empty());
+                    let told = if is_part { Told::AtLeast } else { Told::All };
+                    Ok(vec![Number { told, ..Number::without_base(None, self.count(*state) as f64) }])
+                }
             },
             (None, metric) if budget.limit.is_relative() => self.against_base(budget, metric),
             (None, metric) => self.of_head(metric),
@@ -260,9 +282,17 @@ impl Context<'_> {
             Metric::StepTime => Ok(vec![self.step_time()?]),
             Metric::WindowTime => Ok(vec![self.window_time()?]),
             Metric::Findings(_) => Err("there is no base".to_owned()),
+            Metric::Sum(fact) | Metric::Device(fact)
+                if work.hides_kernels.any() && fact.name.starts_with("kernel_") =>
+            {
+                Err(HIDDEN.to_owned())
+            }
             Metric::Sum(fact) => {
                 let sum = |run: &Run| run.devices().iter().map(|(_, device)| device.number(fact.name)).sum();
                 Ok(vec![self.number(fact.name, scaling, None, sum)?])
+            }
+            Metric::Run(_) if scaling.is_per_unit() && self.is_of_phase() => {
+                Err("facts of the run are of the whole recording, and the steps of its steady state".to_owned())
             }
             Metric::Run(fact) => {
                 Ok(vec![self.number(fact.name, scaling, None, |run| run.entity()?.number(fact.name))?])
@@ -277,8 +307,18 @@ impl Context<'_> {
         }
     }
 
+    /// Whether amounts are counted by the steps of a phase.
+    fn is_of_phase(&self) -> bool {
+        let runs = self.runs.base.iter().chain(self.runs.head);
+        let is_phase = |run: &&Run| run.devices().iter().any(|(_, device)| device.get("phase").is_some());
+        matches!(self.comparison.work.basis, Basis::Step { .. }) && runs.copied().any(|run| is_phase(&run))
+    }
+
     /// What fits a pattern, and in the head what replaced something that fits.
     fn named(&self, named: &Named, scaling: Scaling) -> Result<Vec<Number>, String> {
+        if self.comparison.work.hides_kernels.any() && named.kind == EntityKind::Kernel {
+            return Err(HIDDEN.to_owned());
+        }
         // What fits in the base may do so by its full name.
         let olds: BTreeSet<&str> = self.runs.base.iter().flat_map(|run| named.kernels(&run.facts)).collect();
         let pairs = self.comparison.work.replaced.iter().filter(|pair| olds.contains(pair.old.as_str()));

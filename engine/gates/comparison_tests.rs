@@ -110,3 +110,33 @@ fn a_head_that_failed_passes_by_no_time() {
     comparison.findings.clear();
     assert_eq!(outcome(&comparison, &base, &head, fail_on), (GateOutcome::Unknown, true));
 }
+
+#[test]
+fn what_comes_behind_the_last_step_passes_no_gate_of_time_where_it_grew() {
+    let mut budgets = Budgets::default();
+    ["step_time=+5%", "run.kernel_count=+5%"].iter().for_each(|text| budgets.add_pair(text).unwrap());
+    let fail_on = FailOn { findings: Threshold::Never, slower: Some(Slower::Verdict) };
+    let conditions = Conditions { fail_on, budgets, allow_unknown: false, on_other_work: false };
+    let of = |asked: Asked, tail_ms: i64| {
+        let mut run = Steps { ms: vec![10; 40], pause: (0, 0), steady: 0..40 }.run(asked);
+        let (device, id) = (run.facts.devices()[0].0, run.facts.of_kind(EntityKind::Run).next().unwrap().0);
+        run.facts.get_mut(device).set("tear_down_ns", tail_ms * 1_000_000);
+        run.facts.get_mut(device).set("whole_window_ns", (400 + tail_ms) * 1_000_000);
+        run.facts.get_mut(id).set("kernel_count", 200_i64);
+        run
+    };
+    let outcomes = |base: Run, head: Run| {
+        let (base, head) = ([base], [head]);
+        let comparison = compare(&base, &head, Terms::default()).unwrap();
+        let gates = Gates::of_comparison(&comparison, Sides { base: &base, head: &head }, &conditions);
+        let outcomes: Vec<GateOutcome> = gates.gates.iter().map(|gate| gate.outcome).collect();
+        (outcomes, comparison.verdict.plain())
+    };
+    use GateOutcome::{Passed, Unknown};
+    let (grown, words) = outcomes(of(Asked::Steady, 3), of(Asked::Steady, 400));
+    assert_eq!(grown, [Unknown; 3]);
+    assert!(words.contains("What comes behind the last step that counts takes 400 ms after 3 ms."), "{words}");
+    // Counts of the whole recording are not of the steps of a phase.
+    assert_eq!(outcomes(of(Asked::Steady, 400), of(Asked::Steady, 3)).0, [Passed, Passed, Unknown]);
+    assert_eq!(outcomes(of(Asked::Whole, 3), of(Asked::Whole, 3)).0, [Passed; 3]);
+}

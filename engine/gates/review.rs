@@ -57,7 +57,8 @@ pub(super) fn gates(review: &Review, facts: &Facts, conditions: &Conditions) -> 
             _ if budget.limit.is_relative() => None,
             (Metric::Findings(_), _) if incomplete(facts).is_some() => incomplete(facts).map(Err),
             (Metric::Findings(State::New), Some(count)) => {
-                let told = if is_unjudged { Told::AtLeast } else { Told::All };
+                let is_part = is_unjudged || !review.full_rules.is_empty();
+                let told = if is_part { Told::AtLeast } else { Told::All };
                 Some(Ok(vec![Number { told, ..Number::without_base(None, count as f64) }]))
             }
             (Metric::Findings(_), _) => None,

@@ -297,7 +297,11 @@ mod tests {
         for night in 0..9 {
             let mut sample = Sample::default();
             let run = sample.run();
-            let gpu = if night < 4 { "A100" } else { "H100" };
+            let gpu = match night {
+                2 => "",
+                0..4 => "A100",
+                _ => "H100",
+            };
             let device = sample.device(run, 0, gpu, 10_000_000, &[("compute_ns", 10_000_000)]);
             if night == 8 {
                 sample.facts.get_mut(device).set("phase", "steady");
@@ -312,6 +316,7 @@ mod tests {
             others.map(|(label, _)| label.text()).collect::<Vec<_>>()
         };
         assert_eq!((history.points.len(), history.changes.len()), (4, 0));
-        assert_eq!((of("on other GPUs"), of("of another part of the run")), (vec!["0", "1", "2", "3"], vec!["8"]));
+        assert_eq!((of("on other GPUs"), of("of another part of the run")), (vec!["0", "1", "3"], vec!["8"]));
+        assert_eq!(of("on GPUs that are not named"), ["2"]);
     }
 }

@@ -91,11 +91,18 @@ impl Basis {
         Self { step: String::new(), ..self }
     }
 
+    /// A GPU without a name may be any.
+    fn other_gpus(&self, other: &Self) -> &'static str {
+        let is_unnamed = self.gpus.iter().chain(&other.gpus).any(String::is_empty);
+        if is_unnamed { "on GPUs that are not named" } else { "on other GPUs" }
+    }
+
     /// What of another run is otherwise, in a few words.
     pub(super) fn difference(&self, other: &Self) -> Option<&'static str> {
         let differs = [
             (self.format != other.format, "recorded by another profiler"),
-            (self.gpus != other.gpus, "on other GPUs"),
+            (self.gpus.len() != other.gpus.len(), "on another number of GPUs"),
+            (self.gpus != other.gpus, self.other_gpus(other)),
             (self.step != other.step, "of another step"),
             (self.part != other.part, "of another part of the run"),
         ];

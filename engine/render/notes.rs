@@ -113,8 +113,9 @@ impl<'a> Notes<'a> {
     fn of_comparison(report: &'a ComparisonReport) -> Self {
         let ComparisonReport { comparison, gates, errors, .. } = report;
         let each = comparison.work.basis.per();
-        // What became faster fails for no finding.
-        let fail_on = gates.fail_on.filter(|_| comparison.outcome != Outcome::Faster);
+        // What became faster fails for no finding but that it failed.
+        let is_exempt = |finding: &FindingChange| comparison.outcome == Outcome::Faster && !finding.tells_of_failure;
+        let fail_on = |finding: &FindingChange| gates.fail_on.filter(|_| !is_exempt(finding));
         let verdict_level = match comparison.outcome {
             Outcome::Slower | Outcome::NotComparable => Level::Warning,
             Outcome::Faster | Outcome::NoChange => Level::Note,
@@ -124,7 +125,7 @@ impl<'a> Notes<'a> {
             reports: comparison.head.iter().map(|name| escape::line(name)).collect(),
             verdict: escape::line(&comparison.verdict.plain()),
             verdict_level,
-            notes: comparison.findings.iter().map(|finding| changed(finding, fail_on, each)).collect(),
+            notes: comparison.findings.iter().map(|finding| changed(finding, fail_on(finding), each)).collect(),
             is_slower: comparison.outcome == Outcome::Slower,
             gates,
             remarks: Vec::new(),
@@ -177,10 +178,10 @@ fn altered(altered: &[Sentence]) -> Vec<String> {
     altered.iter().map(|told| escape::line(&told.plain())).collect()
 }
 
-/// A rule of the user's own that meets a report it was not made for ends no run.
+/// A rule of the user's own that meets a report it was not made for ends no run; one that was not asked to the end does.
 fn failures(errors: &[RuleFailure]) -> Vec<(Level, String)> {
     let line = |error: &RuleFailure| {
-        let level = if error.is_own { Level::Warning } else { Level::Error };
+        let level = if error.is_own && !error.is_spent() { Level::Warning } else { Level::Error };
         let words =
             format!("rule {} {}, so what it would find is not told: {}", error.rule, error.what(), error.message);
         (level, escape::line(&words))

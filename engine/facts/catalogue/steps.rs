@@ -43,6 +43,13 @@ pub(super) const STEPS: &[Fact] = &[
     ),
     fact("whole_window_ns", Int, CudaTrace, OneTime, "The whole window, of which a phase is measured."),
     fact(
+        "left_out_devices_busy_ns",
+        Int,
+        CudaTrace,
+        OneTime,
+        "How long other GPUs work, all together, that do nothing while a phase is measured, and have no facts of their own; 0 without such GPUs. Absent where the whole window is measured.",
+    ),
+    fact(
         "set_up_ns",
         Int,
         CudaTrace,

@@ -76,6 +76,8 @@ pub(super) struct Told {
     after_from_steps: Option<f64>,
     /// The length of the whole window.
     whole_ns: i64,
+    /// How long other devices work that do nothing while this one is in the phase that is measured.
+    left_out_ns: i64,
     /// The pause that parts the work that is measured from the rest, where one takes nearly all of the time.
     pub(super) pause: Option<Pause>,
     /// Pages of unified memory that still move after the window, all work that was launched being done.
@@ -290,10 +292,16 @@ pub(super) fn tell(
     } else if let Some(phase) = view.phase.filter(|phase| *phase != Phase::Steady) {
         return Err(ScopeError::NoSuchPhase { phase: phase.id() });
     }
+    let left_out_ns = ops.iter().zip(&keeps).filter(|(_, keeps)| !**keeps).map(|(ops, _)| {
+        // What the window was narrowed to holds none of it.
+        Union::of(ops.all_ops().map(|op| op.interval())).len_ns()
+    });
+    let left_out_ns = left_out_ns.fold(0, i64::saturating_add);
     let mut keep = keeps.iter();
     ops.retain(|_| *keep.next().unwrap_or(&true));
     let mut keep = keeps.iter();
     told.retain(|_| *keep.next().unwrap_or(&true));
+    told.iter_mut().for_each(|told| told.left_out_ns = left_out_ns);
     Ok(told)
 }
 
@@ -324,6 +332,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     let Some(measured) = told.measured else { return };
     part.device.set("phase", measured.id());
     part.device.set("whole_window_ns", told.whole_ns);
+    part.device.set("left_out_devices_busy_ns", told.left_out_ns);
     if told.steps.is_some() {
         part.device.set("earlier_step_count", told.earlier_step_count as i64);
     }

@@ -80,6 +80,10 @@ fn rules_that_went_wrong_are_told_in_every_format_of_a_comparison() {
         assert!(wrong.contains("went wrong") && wrong.contains("a division by zero"), "{format:?}: {wrong}");
         let late = printed(vec![RuleFailure { message: spent.to_owned(), ..failure(false) }], format);
         assert!(late.contains("was not asked to the end") && !late.contains("went wrong:"), "{format:?}: {late}");
+        // It ends the run, whoever wrote the rule.
+        let own = printed(vec![RuleFailure { message: spent.to_owned(), ..failure(true) }], format);
+        assert!(format != Format::Github || own.contains("::error title=coldspot::rule module-loading"), "{own}");
+        assert!(format != Format::Junit || own.contains("errors=\"1\""), "{own}");
         let fine = printed(Vec::new(), format);
         assert!(!fine.contains("went wrong") && !fine.contains("asked to the end"), "{format:?}: {fine}");
     }
