@@ -192,6 +192,7 @@ impl<'a> Context<'a> {
     ) -> Occurrence<'b> {
         let info = &self.rules[rule];
         let once = self.once(entity, found).or(info.once.then_some(1)).filter(|_| found.estimate.is_some());
+        let once = once.filter(|_| !self.is_loaded_again(entity, found));
         let gain = self.gain(entity, found, once.is_some());
         let by_gain = gain.as_ref().map_or(Severity::Info, |gain| severity_of(gain.weighing_share()));
         let is_rare = once.is_some() || !self.repeats(entity);
@@ -302,10 +303,7 @@ impl<'a> Context<'a> {
         };
         let is_of_many = of_many && times > Some(most);
         let pieces = device.int(account.once_count_fact()).filter(|count| *count > 0);
-        // A claim on a part of the account may be what comes again of it.
-        let rest_ns = device.int(account.fact()).zip(device.int(account.once_fact())).map(|(all, once)| all - once);
-        let may_be_rest = entity.kind == EntityKind::Device && rest_ns >= Some(estimate.recoverable_ns);
-        let pieces = pieces.filter(|_| !may_be_rest);
+        let pieces = pieces.filter(|_| !fits_what_comes_again(device, account, estimate.recoverable_ns));
         // What one step has comes again with the next, but for loading, compiling and setting up.
         let is_of_step = account.scaling() != Scaling::OneTime && self.may_be_one_step(device);
         let pieces = pieces.filter(|count| !is_of_step || *count >= START_UP_PIECES);
@@ -335,6 +333,14 @@ impl<'a> Context<'a> {
         let has_cache = self.facts.run().is_some_and(|run| run.text("framework") == Some("pytorch"));
         let allocates = device.text("idle_allocate_kind") == Some("device_allocate");
         has_cache && allocates && device.int("step_count").is_none() && counts.is_some_and(is_kept)
+    }
+
+    /// Whether code is unloaded so often that what is loaded is loaded anew.
+    fn is_loaded_again(&self, entity: EntityId, found: &Match) -> bool {
+        let account = found.estimate.as_ref().and_then(|estimate| Account::parse(&estimate.account));
+        let device = self.facts.related(entity, EntityKind::Device).map(|device| self.facts.get(device));
+        let unloads = device.and_then(|device| device.int("code_unload_count"));
+        account == Some(Account::IdleLoad) && unloads.is_some_and(|count| count >= REPEATS_A_PIECE)
     }
 
     pub(super) fn rule(&self, occurrence: &Occurrence<'_>) -> &'a RuleInfo {
@@ -411,6 +417,13 @@ fn is_loaded_first(entity: &Entity, account: Account) -> bool {
     share.is_some_and(|share| share >= NEARLY_ALL)
 }
 
+/// Whether a claim is on a part of an account that may be what comes again: it is no more than what the account holds beside its
+/// pieces that come once. The copies within a GPU of each round come beside the one that brings its input.
+fn fits_what_comes_again(device: &Entity, account: Account, claimed_ns: i64) -> bool {
+    let held = device.int(account.fact()).zip(device.int(account.once_fact()).filter(|ns| *ns > 0));
+    held.is_some_and(|(all_ns, once_ns)| claimed_ns <= all_ns.saturating_sub(once_ns))
+}
+
 /// By what a gain about an entity is ranked, in time of the window. Rounds that are played again may hold a part of it only. Where
 /// the steady state was played again, what has a bound alone counts half of it: it is somewhere between nothing and that.
 pub(super) fn ranked_ns(facts: &Facts, entity: EntityId, gain: &Gain) -> i64 {
@@ -481,6 +494,39 @@ mod tests {
             begins_midway(sample, run, device);
             sample.facts.get_mut(device).set("step_count", 20_i64);
         }));
+    }
+
+    #[test]
+    fn a_part_of_an_account_is_not_once_by_the_pieces_of_another_part() {
+        let is_once = |claimed_ns: i64| {
+            let mut sample = Sample::default();
+            let run = sample.run();
+            let copies = [("compute_ns", 500_000_000), ("exposed_copy_ns", 400_000_000)];
+            let device = sample.device(run, 0, "NVIDIA H200", 1_000_000_000, &copies);
+            let facts = sample.facts.get_mut(device);
+            facts.set("repeat_count", 20_i64);
+            facts.set("exposed_copy_once_count", 2_i64);
+            facts.set("exposed_copy_once_ns", 300_000_000_i64);
+            let rule = sample.rule("copies", "Copies run alone", EntityKind::Device);
+            sample.find(rule, device, Some(("exposed_copy", claimed_ns)), "copies");
+            sample.review().findings[0].once
+        };
+        assert!(!is_once(100_000_000) && is_once(100_000_001) && is_once(400_000_000));
+    }
+
+    #[test]
+    fn code_that_is_unloaded_again_and_again_is_not_loaded_once() {
+        let is_once = |unloads: i64| {
+            let mut sample = Sample::default();
+            let run = sample.run();
+            let device = sample.device(run, 0, "NVIDIA H200", 1_000_000_000, &[("idle_load_ns", 400_000_000)]);
+            sample.facts.get_mut(device).set("code_unload_count", unloads);
+            let rule = sample.rule("module-loading", "Code is loaded", EntityKind::Device);
+            sample.rules[rule].once = true;
+            sample.find(rule, device, Some(("idle_load", 400_000_000)), "code is loaded");
+            sample.review().findings[0].once
+        };
+        assert!(is_once(3) && !is_once(4));
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(super) const FASTER: f64 = 0.2;
 /// On a GPU that computes nearly all the time, one kernel for half of it, this much idle time is little as well.
 const LITTLE_IDLE_SHARE: f64 = 0.08;
 const COMPUTING_SHARE: f64 = 0.85;
-const MAIN_KERNEL_SHARE: f64 = 0.5;
+pub(super) const MAIN_KERNEL_SHARE: f64 = 0.5;
 
 /// What counts under another finding is told from this part of it on.
 const TOLD_ELSEWHERE: f64 = 0.1;
@@ -244,7 +244,8 @@ impl<'a> Ranking<'a> {
         let is_told = |ns: i64| ns as f64 >= TOLD_ELSEWHERE * ns.saturating_add(this.claimed_ns().unwrap_or(0)) as f64;
         let explained = this.explained.filter(|(_, ns)| is_told(*ns));
         let elsewhere = explained.map(|(cause, ns)| {
-            let rule = &self.context.rule(&self.occurrences[cause]).id;
+            // What the cause counts under itself is what stands in the list.
+            let rule = &self.context.rule(&self.occurrences[self.root(cause)]).id;
             Sentence::default().own(&format!("{} of it count under ", duration(ns))).code(rule).own(" alone.")
         });
         let found = this.found.evidence.iter().cloned();
@@ -363,6 +364,7 @@ mod tests {
     use crate::findings::samples::Sample;
     use crate::replay::Change;
     use crate::rules::outcome::{Judgement, Outcome, Replayed};
+    use crate::rules::{FactRef, Relation};
 
     #[test]
     fn what_takes_most_of_the_window_is_not_said_to_take_most_of_its_rounds() {
@@ -392,6 +394,29 @@ mod tests {
         };
         let (alone, above) = ("Kernels fill little of the GPU", "Kernels fill little of the GPU, above all sort");
         assert_eq!([None, Some(0.9), Some(0.89)].map(headline), [above, above, alone]);
+    }
+
+    #[test]
+    fn what_counts_elsewhere_counts_under_what_stands_in_the_list() {
+        let mut sample = Sample::default();
+        let run = sample.run();
+        let device = sample.device(run, 0, "NVIDIA H200", 1_000_000_000, &[("compute_ns", 300_000_000)]);
+        sample.facts.get_mut(device).set("step_slow_host_ns", 300_000_000_i64);
+        let [loading, host, slow] =
+            ["data-loading", "host-bound", "slow-step"].map(|id| sample.rule(id, "The GPU waits", EntityKind::Device));
+        let explains = |rule: &str, shares: Option<FactRef>| {
+            vec![Relation { rule: rule.to_owned(), on: vec![EntityKind::Device], shares }]
+        };
+        sample.rules[loading].explains = explains("host-bound", None);
+        let shares = FactRef { kind: EntityKind::Device, name: "step_slow_host_ns" };
+        sample.rules[host].explains = explains("slow-step", Some(shares));
+        sample.find(loading, device, Some(("idle_host", 500_000_000)), "data is late");
+        sample.find(host, device, Some(("idle_host", 400_000_000)), "host code");
+        sample.find(slow, device, Some(("idle", 600_000_000)), "some steps are slow");
+        let findings = sample.review().findings;
+        let slow = findings.iter().find(|finding| finding.rule == "slow-step").unwrap();
+        let told = slow.evidence.iter().map(Sentence::plain).find(|told| told.contains("count under"));
+        assert_eq!(told.as_deref(), Some("300 ms of it count under data-loading alone."));
     }
 
     #[test]

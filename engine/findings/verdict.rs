@@ -1,7 +1,7 @@
 //! The one sentence at the top.
 
 use super::outside::{outside_first, outside_named};
-use super::rank::LARGE_ONCE_SHARE;
+use super::rank::{LARGE_ONCE_SHARE, MAIN_KERNEL_SHARE};
 use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding, PhaseWork, is_of_kernels_alone};
 use crate::facts::{Entity, EntityKind, FactValue, Facts};
 use crate::rules::outcome::Severity;
@@ -16,6 +16,8 @@ const TOO_LITTLE: &str = "too-little-work";
 const WORTH_SHARE: f64 = 0.01;
 /// What comes before the steady state is told in the verdict where it is so many times as long.
 const MUCH_LONGER: i64 = 5;
+/// A kernel is named beside what can be gained where it takes so many times as much.
+const FAR_MORE: f64 = 2.0;
 /// With a smaller share of compute, silence is no praise.
 const WELL_USED: f64 = 0.85;
 /// A capture with fewer operations, in a smaller share of its time, holds next to no GPU work.
@@ -72,6 +74,7 @@ pub(super) fn verdict(
     match top.and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
         Some((finding, gain)) => {
             let words = beside(loss(words, devices, (finding, gain), findings, known), finding, findings);
+            let words = inside_beside(words, facts, (finding, gain), findings);
             match before_that(findings).filter(|before| !(is_outside_first && before.looks_outside())) {
                 Some(before) => words.own(" ").sentence(&before.summary).own("."),
                 None => words,
@@ -242,6 +245,27 @@ fn computing(words: Sentence, devices: &[DeviceReview], finding: &Finding) -> Se
     }
 }
 
+/// The kernel that takes most of a window, where that is far more than can be gained elsewhere: what is inside of it has no number.
+fn inside_beside(words: Sentence, facts: &Facts, (top, gain): (&Finding, &Gain), findings: &[Finding]) -> Sentence {
+    let share = |finding: &Finding| {
+        let kernel = finding.subject.entity;
+        let device = facts.get(facts.related(kernel, EntityKind::Device)?);
+        let window_ns = device.int("window_ns").filter(|ns| *ns > 0)?;
+        Some(facts.get(kernel).int("attributed_ns")? as f64 / window_ns as f64)
+    };
+    let device_of = |finding: &Finding| finding.subject.device.as_ref().map(|device| device.entity);
+    let is_main = |finding: &&Finding| {
+        let weighs = finding.severity > Severity::Info && finding.looks_inside();
+        let least = MAIN_KERNEL_SHARE.max(FAR_MORE * gain.weighing_share());
+        let is_beside = finding.subject.entity != top.subject.entity && device_of(finding) == device_of(top);
+        weighs && is_beside && share(finding).is_some_and(|share| share >= least)
+    };
+    match findings.iter().find(is_main) {
+        Some(inside) => words.own(" ").sentence(&inside.summary).own("."),
+        None => words,
+    }
+}
+
 /// What costs more than what repeats, and does not come again.
 fn beside(words: Sentence, top: &Finding, findings: &[Finding]) -> Sentence {
     let gained = |finding: &Finding| finding.gain.as_ref().map_or(0, |gain| gain.recoverable_ns);
@@ -393,5 +417,35 @@ fn lower_first(title: &str) -> String {
         first.to_lowercase().chain(rest.chars()).collect()
     } else {
         title.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::facts::EntityKind;
+    use crate::findings::samples::Sample;
+    use crate::rules::outcome::{Outcome, Severity};
+
+    #[test]
+    fn the_kernel_that_takes_most_is_named_beside_what_can_be_gained() {
+        let verdict = |kernel_ns: i64| {
+            let mut sample = Sample::default();
+            let run = sample.run();
+            let accounts = [("compute_ns", 700_000_000), ("exposed_copy_ns", 200_000_000)];
+            let device = sample.device(run, 0, "NVIDIA H200", 1_000_000_000, &accounts);
+            let copies = sample.rule("exposed-copy", "The GPU waits for copies", EntityKind::Device);
+            sample.find(copies, device, Some(("exposed_copy", 170_000_000)), "copies run alone");
+            let inside = sample.rule("dominant-kernel", "Look inside the kernel", EntityKind::Kernel);
+            let kernel = sample.facts.add(EntityKind::Kernel, "reduce", &[device, run]);
+            sample.facts.get_mut(kernel).set("attributed_ns", kernel_ns);
+            sample.find(inside, kernel, None, "reduce takes most");
+            if let Some(Outcome::Finding(found)) = sample.judgements.last_mut().map(|judgement| &mut judgement.outcome)
+            {
+                found.severity = Some(Severity::Low);
+            }
+            sample.review().verdict.plain()
+        };
+        assert!(verdict(500_000_000).ends_with("(up to 170 ms, 17 %). reduce takes most."), "{}", verdict(500_000_000));
+        assert!(verdict(499_999_999).ends_with("(up to 170 ms, 17 %)."), "{}", verdict(499_999_999));
     }
 }

@@ -180,7 +180,7 @@ impl Page {
             review.capture.iter().for_each(|note| self.wrap("  - ", &words_of(note)));
         }
         self.line("");
-        let more = "Times since the start of the capture. --format markdown says more.";
+        let more = "Times since the capture began. --format markdown says more.";
         self.line(&self.screen.paint(Colour::Dim, more));
     }
 

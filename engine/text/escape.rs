@@ -172,7 +172,7 @@ pub fn has_invisible(text: &str) -> bool {
 }
 
 /// Cuts the middle out of a text that is longer than `longest` characters.
-pub(super) fn shorten_middle(text: &str, longest: usize) -> String {
+pub fn shorten_middle(text: &str, longest: usize) -> String {
     let length = text.chars().count();
     if length <= longest {
         return text.to_owned();

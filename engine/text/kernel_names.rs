@@ -105,6 +105,20 @@ pub fn function(demangled: &str) -> &str {
     if is_word(name) { name } else { demangled }
 }
 
+/// A function of the host in short: without return type, namespaces, template arguments and parameters; of what is written within a
+/// function, such as a lambda, with the functions that it is written in.
+pub fn function_within(demangled: &str) -> String {
+    let parts = split(after_return_type(demangled), "::");
+    let holds = |part: &&str| part.trim_end_matches(" const").ends_with(')') && !part.starts_with('(');
+    let Some(first) = parts.iter().position(|part| holds(&part.trim())).filter(|first| first + 1 < parts.len()) else {
+        return function(demangled).to_owned();
+    };
+    // What is called of a lambda is the lambda.
+    let told = parts[first..].iter().map(|part| part.trim()).filter(|part| !part.starts_with("operator"));
+    let told: Vec<&str> = told.map(|part| if part.starts_with(['{', '[']) { part } else { base(part) }).collect();
+    told.join("::")
+}
+
 /// Of a name that is no C++ name, nothing or a bracket may be left.
 fn is_word(name: &str) -> bool {
     name.contains(|c: char| c.is_alphanumeric() || c == '_')
@@ -138,11 +152,11 @@ fn told(argument: &str, depth: usize) -> Option<&str> {
 }
 
 /// Whether a name may be that of a function or functor: no number, no plain type, nothing that only holds data, nor the `main` that a
-/// lambda is written in.
+/// lambda is written in, nor a `functor` of which only the namespace says what it does.
 fn is_function(name: &str) -> bool {
     const PLAIN: &[&str] = &[
-        "main", "true", "false", "int", "long", "short", "float", "double", "bool", "char", "unsigned", "signed",
-        "void", "const", "nullptr", "auto",
+        "main", "functor", "true", "false", "int", "long", "short", "float", "double", "bool", "char", "unsigned",
+        "signed", "void", "const", "nullptr", "auto",
     ];
     let word = name.split(' ').next().unwrap_or(name);
     let is_name = name.len() > 2 && name.starts_with(|c: char| c.is_alphabetic() || c == '_');
@@ -286,10 +300,30 @@ mod tests {
                 "fused_add_rms_norm_kernel",
             ),
             ("reduce_kernel", "reduce_kernel"),
+            (
+                "void cub::CUB_200::detail::for_each::static_kernel<cub::policy_350_t, long, thrust::cuda_cub::__uninitialized_fill::functor<thrust::device_ptr<int>, int>>(T2, T3)",
+                "static_kernel",
+            ),
             ("<<<>>>", "<<<>>>"),
         ];
         for (name, short) in cases {
             assert_eq!(called(name), short);
+        }
+    }
+
+    #[test]
+    fn what_is_written_within_a_function_is_not_that_function() {
+        for (name, short) in [
+            ("void app::run<float, 4>(float*)", "run"),
+            ("app::load(int)::{lambda(int)#1}::operator()(int) const", "load::{lambda(int)#1}"),
+            (
+                "void app::load<int>(int)::{lambda()#2}::operator()() const::{lambda()#1}",
+                "load::{lambda()#2}::{lambda()#1}",
+            ),
+            ("app::Reader::read() const::Local::step(int)", "read::Local::step"),
+            ("app::(anonymous namespace)::step(int)", "step"),
+        ] {
+            assert_eq!(function_within(name), short);
         }
     }
 

@@ -169,27 +169,49 @@ pub fn without_hash(name: &str) -> &str {
     }
 }
 
-/// A function's name without its arguments: `load(Config const&)` is `load`.
+/// A function's name without its arguments: `load(Config const&)` is `load`. What is written within a function is another than that:
+/// `load(int)::{lambda()#1}::operator()() const` is `load(int)::{lambda()#1}::operator()`.
 pub fn without_arguments(name: &str) -> &str {
     let name = without_hash(name);
-    let mut open_angles = 0_usize;
+    let (mut open_angles, mut open_braces, mut goes_on_at) = (0_usize, 0_usize, 0_usize);
     for (at, c) in name.char_indices() {
         let before = &name[..at];
         match c {
+            _ if at < goes_on_at => {}
             '<' if !before.ends_with("operator") && !before.ends_with("operator<") => open_angles += 1,
             '>' if !before.ends_with('-') && !before.ends_with("operator") => {
                 open_angles = open_angles.saturating_sub(1)
             }
-            '(' if open_angles == 0 && at > 0 => {
-                let is_of_name = before.ends_with("operator") || name[at..].starts_with("(anonymous namespace)");
-                if !is_of_name {
-                    return before;
+            '{' | '[' => open_braces += 1,
+            '}' | ']' => open_braces = open_braces.saturating_sub(1),
+            '(' if open_angles == 0 && open_braces == 0 && at > 0 => {
+                let is_of_name =
+                    before.trim_end().ends_with("operator") || name[at..].starts_with("(anonymous namespace)");
+                match within_function(&name[at..]) {
+                    _ if is_of_name => {}
+                    Some(length) => goes_on_at = at + length,
+                    None => return before,
                 }
             }
             _ => {}
         }
     }
     name
+}
+
+/// How long the arguments are that a text begins with, where the name of something written within their function follows.
+fn within_function(text: &str) -> Option<usize> {
+    let mut open = 0_usize;
+    let end = text.char_indices().find_map(|(at, c)| {
+        match c {
+            '(' => open += 1,
+            ')' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        (open == 0).then_some(at + 1)
+    })?;
+    let rest = text[end..].trim_start_matches(" const").trim_start_matches([' ', '&']);
+    rest.starts_with("::").then_some(text.len() - rest.len())
 }
 
 #[cfg(test)]
@@ -207,6 +229,11 @@ mod tests {
             ("app::(anonymous namespace)::step(int)", "app::(anonymous namespace)::step"),
             ("Add::operator()(int)", "Add::operator()"),
             ("operator<(A, B)", "operator<"),
+            ("load(int)::{lambda(int)#1}::operator()(int) const", "load(int)::{lambda(int)#1}::operator()"),
+            ("run()::$_0::operator()() const", "run()::$_0::operator()"),
+            ("run() const::Local::step(int)", "run() const::Local::step"),
+            ("run() [clone .cold]", "run"),
+            ("run(int", "run"),
             ("app::load::h0123456789abcdef", "app::load"),
             (
                 "<app::Mesh as core::iter::Sum<f32>>::sum::h0123456789abcdef.llvm.77",

@@ -289,4 +289,11 @@ pub(super) const DETAIL: &[Fact] = &[
         OneTime,
         "Idle time in compiling, loading and set-up, most of which occurs once. A longer run would not repeat it.",
     ),
+    fact(
+        "code_unload_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "Calls of the window, on the thread that launches, that unload modules or libraries: what is used after them is loaded anew.",
+    ),
 ];

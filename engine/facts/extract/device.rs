@@ -24,6 +24,19 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     copies(timeline, device, facts);
     storms(context, device, facts);
     compute_use(context, device, facts);
+    unloads(context, device, facts);
+}
+
+/// How often the thread that launches unloads code.
+fn unloads(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let api = &context.timeline.api;
+    let Some(thread) = device.main_thread.filter(|_| !api.is_empty()) else { return };
+    let is_unload = |call: &&u32| {
+        let name = context.timeline.name(api.name[**call as usize]);
+        ["ModuleUnload", "LibraryUnload"].iter().any(|kind| name.contains(kind))
+            && api.times.at(**call as usize).overlap_ns(device.window()) > 0
+    };
+    facts.set("code_unload_count", context.calls.of_thread(thread).iter().filter(is_unload).count() as i64);
 }
 
 fn identity(known: &Device, device: &DeviceContext, facts: &mut Entity) {

@@ -97,9 +97,10 @@ const PRECISIONS: [(&str, &str); 8] = [
 
 /// So much of a demangled name holds the types of what it works on.
 const TYPED_BYTES: usize = 400;
-/// Types of data in demangled names. Scalars are often double where data are not: only names with no other type tell.
-const DOUBLE: &str = r"\bdouble\b";
-const NO_DOUBLE: &str = r"\b(float[1-4]?|float_t|half2?|__half2?|Half|half_t|BFloat16|bfloat16_t|__nv_bfloat162?|cuFloatComplex|cuComplex|c10::complex)\b";
+/// Types of data in demangled names, and in those of CuPy. Scalars are often double where data are not: only names with no other type
+/// tell.
+const DOUBLE: &str = r"\bdouble\b|^cupy_\w*_(float64|complex128)(_|\b)";
+const NO_DOUBLE: &str = r"_(float32|float16|complex64)(_|\b)|\b(float[1-4]?|float_t|half2?|__half2?|Half|half_t|BFloat16|bfloat16_t|__nv_bfloat162?|cuFloatComplex|cuComplex|c10::complex)\b";
 
 pub(super) struct Patterns {
     communication: Regex,
@@ -320,6 +321,9 @@ mod tests {
         assert!(!is_fp64("adam", "void adam<float>(float*, float const*, double, double)"));
         assert!(!is_fp64("ampere_sgemm_128x64_tn", "ampere_sgemm_128x64_tn"));
         assert!(!is_fp64("double_buffer", "double_buffer(int*)"));
+        let cupy = |name: &str| is_fp64(name, name);
+        assert!(cupy("cupy_multiply__float64_float_float64") && cupy("cupy_sum__float64_float64"));
+        assert!(!cupy("cupy_copy__float32_float64") && !cupy("cupy_multiply__float32_float_float32"));
     }
 
     #[test]

@@ -41,6 +41,7 @@ mod projection;
 mod ranges;
 mod reach;
 mod readbacks;
+mod refused;
 mod replay;
 mod round_trips;
 mod run;

@@ -152,7 +152,7 @@ impl Names {
         let Some((peers, waits)) = waits.main().filter(|(peers, _)| traced.is_none() || *peers == Peers::Mpi) else {
             return;
         };
-        let name = |function: u32| name_of(timeline, stacks.frames.get(function as usize).copied());
+        let name = |function: u32| name_of(timeline, stacks, stacks.frames.get(function as usize).copied());
         if traced.is_none() {
             facts.set(self.library, PEER_LIBRARIES[peers as usize]);
             facts.set_some(self.call, most(&waits.calls).first().map(|(call, _)| name(*call)));

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use foldhash::{HashMap, HashSet};
 
 use super::stats::median;
-use crate::text::kernel_names;
 use crate::text::paths::{file_name, without_folders};
+use crate::text::{escape, kernel_names};
 use crate::timeline::modules;
 use crate::timeline::samples::Frame;
 use crate::timeline::{CpuSamples, NONE, NameId, Timeline};
@@ -27,6 +27,8 @@ const MIN_PERCENT: i64 = 60;
 const ROOT_PERCENT: i64 = 95;
 /// A longer name is told without its namespaces and template arguments.
 const MAX_NAME_CHARS: usize = 60;
+/// A name that tells a function from another that is called the same without arguments is told up to this length.
+const MAX_DISTINCT_CHARS: usize = 90;
 
 fn file_of(timeline: &Timeline, frame: Frame) -> &str {
     file_name(timeline.name(frame.module))
@@ -52,12 +54,32 @@ pub(super) fn is_plumbing(timeline: &Timeline, frame: Frame) -> bool {
     modules::is_plumbing(file_of(timeline, frame)) || modules::is_cuda_call(timeline.name(frame.function))
 }
 
-/// The name of a function as it is told.
-pub(super) fn name_of(timeline: &Timeline, frame: Option<Frame>) -> String {
-    let name = modules::without_arguments(timeline.name(frame.map_or(NONE, |frame| frame.function)));
-    // Template arguments say less than they take.
-    let name = if name.chars().count() > MAX_NAME_CHARS { kernel_names::function(name) } else { name };
-    without_folders(name)
+/// The name of a function of stacks as it is told: in short, unless another function of its file is called the same in short.
+pub(super) fn name_of(timeline: &Timeline, stacks: &CpuSamples, frame: Option<Frame>) -> String {
+    let Some(frame) = frame else { return String::new() };
+    let full = timeline.name(frame.function);
+    let short = in_short(full);
+    // Another's name holds the end of this one's, whatever its arguments.
+    let last = short.rsplit("::").next().unwrap_or(&short);
+    let is_alike = |other: &Frame| {
+        let name = timeline.name(other.function);
+        other.module == frame.module
+            && other.function != frame.function
+            && name.contains(last)
+            && in_short(name) == short
+    };
+    let name = if !short.is_empty() && stacks.frames.iter().any(is_alike) {
+        escape::shorten_middle(modules::without_hash(full), MAX_DISTINCT_CHARS)
+    } else {
+        short
+    };
+    without_folders(&name)
+}
+
+/// Without arguments; a long name without its namespaces and template arguments, which say less than they take.
+fn in_short(name: &str) -> String {
+    let short = modules::without_arguments(name);
+    if short.chars().count() > MAX_NAME_CHARS { kernel_names::function_within(name) } else { short.to_owned() }
 }
 
 /// How much of a time its samples stand for: each stands for the median time between two.
@@ -171,7 +193,7 @@ impl<'all> Profile<'all> {
     }
 
     pub(super) fn name(&self, function: u32) -> String {
-        name_of(self.timeline, Some(self.frame(function)))
+        name_of(self.timeline, self.stacks, Some(self.frame(function)))
     }
 
     /// The file of a function, without its folder.

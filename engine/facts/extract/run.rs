@@ -3,7 +3,7 @@
 use foldhash::{HashMap, HashSet};
 
 use super::profile::{FIRST_OF_PROFILER, is_cuda, is_system};
-use super::{Context, framework};
+use super::{Context, framework, refused};
 use crate::facts::store::EntityId;
 use crate::facts::{Entity, EntityKind, Facts};
 use crate::ledger::{Account, DeviceOps};
@@ -130,6 +130,7 @@ fn errors(context: &Context<'_>, facts: &mut Entity) {
     let (fatal, errors): (Vec<&ApiError>, Vec<&ApiError>) =
         errors.into_iter().partition(|error| api::failure(error.code).is_some());
     kernel_error(timeline, &fatal, facts);
+    refused::extract(timeline, &errors, facts);
     facts.set("api_error_count", errors.iter().map(|error| error.count as i64).sum::<i64>());
     let Some(commonest) = errors.first() else { return };
     facts.set("api_error_call", timeline.name(commonest.call));

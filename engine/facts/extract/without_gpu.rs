@@ -1,13 +1,15 @@
 //! Facts of a recording without work of a GPU: what the CPU did, and which call of CUDA took most time.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use foldhash::HashMap;
 
 use super::profile::{is_profiler, is_system};
-use super::spent::Sampled;
+use super::spent::{Sampled, asks_only};
 use crate::facts::Entity;
 use crate::text::paths::without_folders;
+use crate::timeline::interval::Interval;
 use crate::timeline::{NameId, Timeline};
 
 /// With as many operations a GPU did work, of which there is more to say.
@@ -61,8 +63,26 @@ fn called(timeline: &Timeline, facts: &mut Entity) {
     }
     let most = calls.into_iter().max_by_key(|(name, (sum_ns, _))| (*sum_ns, Reverse(timeline.name(*name))));
     if let Some((name, (sum_ns, count))) = most {
+        facts.set_some("main_api_call_first_ns", first_ns(timeline, name));
         facts.set("main_api_call", without_folders(timeline.name(name)));
         facts.set("main_api_call_ns", sum_ns);
         facts.set("main_api_call_count", count);
     }
+}
+
+/// The time in the calls of that name that are the first of their process to need a context.
+fn first_ns(timeline: &Timeline, main: NameId) -> Option<i64> {
+    let api = &timeline.api;
+    let mut firsts: BTreeMap<u32, (Interval, NameId)> = BTreeMap::new();
+    for ((times, name), thread) in api.times.iter().zip(&api.name).zip(&api.thread) {
+        if *name != main && asks_only(timeline.name(*name)) {
+            continue;
+        }
+        let first = firsts.entry(timeline.process_of(*thread)).or_insert((times, *name));
+        if times.start < first.0.start {
+            *first = (times, *name);
+        }
+    }
+    let firsts = firsts.into_values().filter(|(_, name)| *name == main);
+    firsts.map(|(times, _)| times.len_ns()).reduce(i64::saturating_add)
 }
