@@ -272,7 +272,7 @@ fn beside(words: Sentence, top: &Finding, findings: &[Finding]) -> Sentence {
     let once = findings.iter().filter(|finding| finding.once && !top.once && gained(finding) > gained(top));
     match once.max_by_key(|finding| gained(finding)).and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
         Some((finding, gain)) if gain.share >= LARGE_ONCE_SHARE => words
-            .own(" Beside that, once: ")
+            .own(if finding.headline.plain().ends_with(", once") { " Beside that: " } else { " Beside that, once: " })
             .sentence(&within(&finding.headline))
             .own(&format!(" (up to {}, {}).", duration(gain.recoverable_ns), percent(gain.share))),
         _ => words,
