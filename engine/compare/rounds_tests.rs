@@ -42,7 +42,7 @@ fn steps_behind_a_pause_are_told_where_they_change_the_verdict() {
     for asked in [Asked::Whole, Asked::Steady] {
         let head = with_pause(85, 5_000, 15, 10).run(asked);
         let base = Steps { ms: vec![10; 100], pause: (0, 0), steady: 0..100 }.run(Asked::Whole);
-        let comparison = compare(&[base.clone()], &[head.clone()], Terms::default()).unwrap();
+        let comparison = compare(std::slice::from_ref(&base), std::slice::from_ref(&head), Terms::default()).unwrap();
         let words = comparison.verdict.plain();
         if asked == Asked::Whole {
             assert_eq!(comparison.outcome, Outcome::NoChange, "{words}");
@@ -52,7 +52,10 @@ fn steps_behind_a_pause_are_told_where_they_change_the_verdict() {
         }
         let rounds = Rounds::of(&head.facts).unwrap();
         assert_eq!((rounds.behind.count, rounds.behind.of, rounds.behind.mean_with_ns), (15, 100, 60 * MS));
-        let same = compare(&[head.clone()], &[head], Terms::default()).unwrap().verdict.plain();
+        let same = compare(std::slice::from_ref(&head), std::slice::from_ref(&head), Terms::default())
+            .unwrap()
+            .verdict
+            .plain();
         assert!(!same.contains("behind a pause"), "{same}");
     }
 }

@@ -278,3 +278,7 @@ impl<'a> Index<'a> {
 fn subjects(facts: &Facts, on: &[EntityKind], entity: EntityId) -> Option<Vec<EntityId>> {
     on.iter().map(|kind| facts.related(entity, *kind)).collect()
 }
+
+#[cfg(test)]
+#[path = "relations_tests.rs"]
+mod tests;

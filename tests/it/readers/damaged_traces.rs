@@ -74,13 +74,17 @@ fn a_cut_file_is_not_compared() {
     let folder = temp::folder();
     write(folder.path(), "whole.json", in_order().as_bytes());
     write(folder.path(), "cut.json", cut_amid_gpu().as_bytes());
-    for (base, head, side) in [("whole.json", "cut.json", "head"), ("cut.json", "whole.json", "base")] {
+    // That the head is damaged is a grave finding, and new; of a base that is damaged nothing is known.
+    for (base, head, side, is_new) in
+        [("whole.json", "cut.json", "head", "failed"), ("cut.json", "whole.json", "base", "unknown")]
+    {
         let gates = ["--fail-on", "high", "--budget", "window_time=+50%", "--format", "json", "--same-work"];
         let comparison = coldspot_in(folder.path(), &[&["compare", base, head], gates.as_slice()].concat()).json();
         let says = comparison["verdict"]["plain"].as_str().unwrap();
         assert!(says.starts_with(&format!("Not comparable: a file of the {side} is damaged")), "{says}");
         let gates = comparison["gates"].as_array().unwrap();
-        assert!(gates.len() == 3 && gates.iter().all(|gate| gate["outcome"] == "unknown"), "{gates:?}");
+        let outcomes: Vec<_> = gates.iter().map(|gate| gate["outcome"].as_str().unwrap()).collect();
+        assert_eq!(outcomes, ["unknown", is_new, "unknown"], "{gates:?}");
     }
 }
 

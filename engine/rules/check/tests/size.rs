@@ -21,7 +21,7 @@ fn each_list_has_an_end() {
         (
             "[params]",
             "[[when]]",
-            list(20_000, |index| format!("[params.p{index}]\ndefault=1\nunit=\"ns\"\ndoc=\"d\"\n")),
+            list(4_000, |index| format!("[params.p{index}]\ndefault=1\nunit=\"ns\"\ndoc=\"d\"\n")),
         ),
         ("[groups]", "[[when]]", list(most, |index| format!("[groups.g{index}]\neach=\"kernel\"\n"))),
         ("[[when]]", "[[when]]", "[[when]]\nexpr=\"a.b\"\nsays=\"c\"\n".repeat(most)),
