@@ -345,7 +345,7 @@ fn gpus_that_work_beside_the_steady_state_of_others_are_work_too() {
 fn kernels_in_graphs_that_are_recorded_as_a_whole_are_not_gone() {
     let of = |kernel: &'static str, graph_ms: i64| {
         with(&[("A100", 100)], |facts| {
-            let graphs = [("busy_ns", 100_000_000.into()), ("graph_busy_ns", (graph_ms * 1_000_000).into())];
+            let graphs = [("graph_launch_count", graph_ms.into()), ("graph_busy_ns", (graph_ms * 1_000_000).into())];
             each_device(facts, &graphs);
             let id = facts.of_kind(EntityKind::Kernel).map(|(id, _)| id).next().unwrap();
             facts.get_mut(id).set("name", kernel);

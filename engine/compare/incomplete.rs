@@ -31,14 +31,14 @@ pub(super) fn incomplete(sides: Sides<Runs<'_>>) -> Option<Sentence> {
     Some(own(words))
 }
 
-/// A side with so much more of its work in graphs, as a share of it, hides kernels that the other tells.
+/// A side with so many more graphs, as a share of its launches, hides kernels that the other tells.
 const HIDDEN_SHARE: f64 = 0.02;
 
 /// Whether a side runs more of its work in graphs that are recorded as a whole.
 pub(super) fn hides_kernels(sides: Sides<Runs<'_>>) -> Sides<bool> {
     let share = |run: &Run| {
-        let [graphs, busy] = ["graph_busy_ns", "busy_ns"].map(|fact| run.sum(fact) as f64);
-        if busy > 0.0 { graphs / busy } else { 0.0 }
+        let [graphs, kernels] = ["graph_launch_count", "kernel_count"].map(|fact| run.sum(fact) as f64);
+        if graphs > 0.0 { graphs / (graphs + kernels) } else { 0.0 }
     };
     let Sides { base, head } = sides.map(|side| side.runs.iter().map(|run| share(run)).fold(0.0, f64::max));
     Sides { base: base > head + HIDDEN_SHARE, head: head > base + HIDDEN_SHARE }

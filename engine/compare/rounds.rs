@@ -4,6 +4,8 @@ use super::WarmUp;
 use super::runs::{Run, devices_with_work, int};
 use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
 
+/// A GPU that works for a smaller part of what the busiest one does needs no steps.
+const LEAST_WORK_SHARE: f64 = 0.02;
 /// A step that takes this many medians more is one of its own.
 const SLOW_FACTOR: f64 = 1.25;
 /// A last step that launches a smaller part of what the median step does is cut.
@@ -41,7 +43,13 @@ const LEAST_MEDIAN_SHARE: f64 = 0.5;
 impl Rounds {
     /// `None` without steps, or where a GPU that ran work tells none: it may be the slowest.
     pub(crate) fn of(facts: &Facts) -> Option<Self> {
-        let devices = devices_with_work(facts);
+        let mut devices = devices_with_work(facts);
+        // A process has a context on a GPU that it does nothing else on.
+        let busy_ns = |device: &Entity| device.int("busy_ns").unwrap_or(i64::MAX);
+        let most_ns = devices.iter().map(|(_, device)| busy_ns(device)).max().unwrap_or(0);
+        devices.retain(|(_, device)| {
+            device.int("step_median_ns").is_some() || busy_ns(device) as f64 >= LEAST_WORK_SHARE * most_ns as f64
+        });
         let each: Option<Vec<Self>> = devices.iter().map(|(id, device)| Self::of_device(facts, *id, device)).collect();
         let each = each?;
         let behind =
@@ -162,16 +170,18 @@ pub(super) fn warm_up(facts: &Facts) -> WarmUp {
     all.filter(|of| of.count > 0).max_by_key(|of| of.ns).unwrap_or_default()
 }
 
-/// How long the whole window of a run goes on behind the last step that counts, and how long it is.
+/// How long the whole window of a run goes on behind its last step, and how long it is. Steps behind a pause are judged as steps.
 pub(super) fn tail(run: &Run) -> Option<(i64, i64)> {
     let of_device = |(_, device): (EntityId, &Entity)| {
+        let after_ns = int(device, "after_steady_ns");
         if let Some((tail_ns, whole_ns)) = device.int("tear_down_ns").zip(device.int("whole_window_ns")) {
-            return Some((tail_ns, whole_ns));
+            return Some((tail_ns.saturating_sub(after_ns).max(0), whole_ns));
         }
-        let window_ns = device.int("window_ns")?;
+        // A phase has its own end, and what the whole window is was not told.
+        let window_ns = device.int("window_ns").filter(|_| device.get("phase").is_none())?;
         let end_ns = device.int("window_start_ns")?.checked_add(window_ns)?;
         let steady_end_ns = device.int("steady_start_ns")?.checked_add(device.int("steady_ns")?)?;
-        Some((end_ns.checked_sub(steady_end_ns)?.max(0), window_ns))
+        Some((end_ns.checked_sub(steady_end_ns)?.saturating_sub(after_ns).max(0), window_ns))
     };
     run.devices().into_iter().filter_map(of_device).max()
 }

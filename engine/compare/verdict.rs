@@ -162,6 +162,7 @@ fn behind(time: &Time) -> String {
     let Some(WithBehind { steps: Sides { base, head }, change }) = &time.behind else { return String::new() };
     let told = |of: &Behind| format!("{} of {}", number::count(of.count), counted_as(of.of, "step", "steps"));
     let numbers = match (base.count, head.count) {
+        (0, 0) => return String::new(),
         (_, 0) => format!("{} in the base, none in the head", told(base)),
         (0, _) => format!("{} in the head, none in the base", told(head)),
         _ => format!("{} in the head, {} in the base", told(head), told(base)),

@@ -303,7 +303,9 @@ impl<'a> Context<'a> {
         };
         let is_of_many = of_many && times > Some(most);
         let pieces = device.int(account.once_count_fact()).filter(|count| *count > 0);
-        let pieces = pieces.filter(|_| !fits_what_comes_again(device, account, estimate.recoverable_ns));
+        let may_be_rest =
+            entity.kind == EntityKind::Device && fits_what_comes_again(device, account, estimate.recoverable_ns);
+        let pieces = pieces.filter(|_| !may_be_rest);
         // What one step has comes again with the next, but for loading, compiling and setting up.
         let is_of_step = account.scaling() != Scaling::OneTime && self.may_be_one_step(device);
         let pieces = pieces.filter(|count| !is_of_step || *count >= START_UP_PIECES);
@@ -339,7 +341,7 @@ impl<'a> Context<'a> {
     fn is_loaded_again(&self, entity: EntityId, found: &Match) -> bool {
         let account = found.estimate.as_ref().and_then(|estimate| Account::parse(&estimate.account));
         let device = self.facts.related(entity, EntityKind::Device).map(|device| self.facts.get(device));
-        let unloads = device.and_then(|device| device.int("code_unload_count"));
+        let unloads = device.and_then(|device| device.int("code_reload_count"));
         account == Some(Account::IdleLoad) && unloads.is_some_and(|count| count >= REPEATS_A_PIECE)
     }
 
@@ -520,7 +522,7 @@ mod tests {
             let mut sample = Sample::default();
             let run = sample.run();
             let device = sample.device(run, 0, "NVIDIA H200", 1_000_000_000, &[("idle_load_ns", 400_000_000)]);
-            sample.facts.get_mut(device).set("code_unload_count", unloads);
+            sample.facts.get_mut(device).set("code_reload_count", unloads);
             let rule = sample.rule("module-loading", "Code is loaded", EntityKind::Device);
             sample.rules[rule].once = true;
             sample.find(rule, device, Some(("idle_load", 400_000_000)), "code is loaded");

@@ -141,7 +141,8 @@ impl Context<'_> {
             // Of other times nothing tells how much of them lies there.
             false => change.trend() != Trend::Up,
         };
-        if is_time { self.behind(passes) } else { None }
+        // What is not of a phase or a step holds what lies behind it.
+        if is_time && (is_step || self.is_of_phase()) { self.behind(passes) } else { None }
     }
 
     /// Why no number is that of the programs, where a side lacks some of its work.

@@ -83,9 +83,15 @@ pub(crate) fn read(
         }
         threads.extend(batch.threads);
     }
+    let mut kept = MAX_KEPT_LOADS;
     for (device, (reading, window)) in readings.iter_mut().zip(windows).enumerate() {
         let own = || threads.iter().filter(|thread| thread.devices.binary_search(&device).is_ok());
-        reading.loads = Union::of(own().flat_map(|thread| thread.loads.iter().copied()));
+        let loads = || own().flat_map(|thread| thread.loads.iter().copied());
+        let count = loads().count();
+        if let Some(left) = kept.checked_sub(count) {
+            kept = left;
+            reading.loads = Union::of(loads());
+        }
         reading.host_work_ns = window.map(|window| {
             let waits = own().flat_map(|thread| &thread.waits).map(|wait| wait.clip(window));
             window.len_ns() - Union::of(waits).len_ns()
@@ -93,6 +99,9 @@ pub(crate) fn read(
     }
     readings
 }
+
+/// Pieces of time in which code is loaded that are kept for all devices together; those of further devices count as none.
+const MAX_KEPT_LOADS: usize = 1 << 20;
 
 /// What a thread does at other times than the idle stretches as well: kept once for all devices that it is asked about.
 #[derive(Default)]

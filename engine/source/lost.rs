@@ -129,7 +129,7 @@ fn launches_of(timeline: &Timeline, mut uncorrelated: Vec<i64>, role_of: fn(&str
     }
     let launch_count: usize = processes.values().map(|launches| launches.count).sum();
     let amid = lost.iter().filter(|(_, is_amid)| *is_amid).count();
-    told(timeline, launch_count, lost.len(), amid)
+    told(timeline, role_of, launch_count, (lost.len(), amid))
 }
 
 /// The same of a recording of millions of calls that hold no others within them: where no graph is recorded, little is to be asked.
@@ -159,17 +159,23 @@ pub(super) fn kernel_launches(timeline: &Timeline) -> Option<LostLaunches> {
         let is_before = |last: &i64| api.times.at(call).start < *last;
         amid += usize::from(!has_work[call] && last_working.get(&process).is_some_and(is_before));
     }
-    told(timeline, launch_count, lost, amid)
+    told(timeline, Role::without_graphs, launch_count, (lost, amid))
 }
 
 /// What is told of lost launches, without those that failed, which start nothing.
-fn told(timeline: &Timeline, launch_count: usize, lost: usize, amid: usize) -> Option<LostLaunches> {
-    let is_launch = |name: NameId| Role::of(timeline.name(name)) == Role::Launch;
+fn told(
+    timeline: &Timeline,
+    role_of: fn(&str) -> Role,
+    launch_count: usize,
+    (lost, amid): (usize, usize),
+) -> Option<LostLaunches> {
+    let is_launch = |name: NameId| role_of(timeline.name(name)) == Role::Launch;
     let failed = timeline.api.errors.iter().filter(|error| is_launch(error.call)).map(|error| error.count as usize);
     let failed: usize = failed.sum();
     let (count, amid) = (lost.saturating_sub(failed), amid.saturating_sub(failed));
     let is_amid = is_much(amid, launch_count);
-    (count > 0).then_some(LostLaunches { count: count as i64, launch_count: launch_count as i64, is_amid })
+    let [count, launch_count, amid_count] = [count, launch_count, amid].map(|count| count as i64);
+    (count > 0).then_some(LostLaunches { count, launch_count, amid_count, is_amid })
 }
 
 /// Whether so many of some launches lack their work that idle time may be theirs.

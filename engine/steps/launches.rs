@@ -47,6 +47,9 @@ pub struct Launches {
     pub(super) window: Interval,
     /// Before this moment no step begins: the window's begin where it cuts what the device ran, or what was asked for.
     pub(super) begin_ns: i64,
+    /// Until when the device runs what was launched before the recording began: what comes before the first operation of a known
+    /// call has none.
+    pub(super) earlier_until_ns: i64,
     /// The name of each symbol, or [`NONE`].
     pub(super) names: Vec<u32>,
 }
@@ -68,10 +71,15 @@ impl Launches {
         let (process, has_calls) = main_process(timeline, device)?;
         let (mut symbols, mut names) = (HashMap::default(), Vec::new());
         let mut list = Vec::with_capacity(device.all_ops().size_hint().0);
+        let mut uncalled: Vec<Interval> = Vec::new();
         for op in device.in_window().filter(|op| op.kind != OpKind::Migration) {
             let at = match launched_at(timeline, op) {
                 Some((at, of)) if of == process => at,
                 None if !has_calls => op.start,
+                None if list.is_empty() => {
+                    uncalled.push(op.interval());
+                    continue;
+                }
                 _ => continue,
             };
             let symbol = content(timeline, op).map_or(NONE, |content| {
@@ -84,6 +92,9 @@ impl Launches {
             list.push(Launch { at, start: op.start, length_ns, symbol, is_kernel: op.kind.is_kernel() });
         }
         list.sort_by_key(|launch| launch.at);
+        let first_ns = list.iter().map(|launch: &Launch| launch.start).min().unwrap_or(i64::MAX);
+        let earlier = uncalled.iter().filter(|op| op.start < first_ns).map(|op| op.end);
+        let earlier_until_ns = earlier.max().unwrap_or(i64::MIN);
         let mut work_ns = Vec::with_capacity(list.len() + 1);
         work_ns.push(0);
         for launch in &list {
@@ -92,7 +103,7 @@ impl Launches {
         let window = device.window;
         let is_cut = device.all_ops().next().is_some_and(|first| first.start < window.start);
         let begin_ns = if is_cut { window.start } else { device.asked_from_ns };
-        (!list.is_empty()).then_some(Self { list, work_ns, process, window, begin_ns, names })
+        (!list.is_empty()).then_some(Self { list, work_ns, process, window, begin_ns, earlier_until_ns, names })
     }
 
     pub(super) fn all(&self) -> &[Launch] {

@@ -167,7 +167,7 @@ fn begin_with_hosts(steps: &mut [Step], launches: &Launches) {
             *until = (*until).max(launch.end_at_most());
         }
     }
-    let mut until = launches.begin_ns;
+    let mut until = launches.begin_ns.max(launches.earlier_until_ns);
     for (step, busy_until) in steps.iter_mut().zip(busy_until) {
         until = until.max(busy_until);
         step.device.start = step.host.start.max(until).min(step.device.start);

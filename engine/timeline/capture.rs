@@ -47,7 +47,9 @@ pub struct LostLaunches {
     pub count: i64,
     /// Launches in all.
     pub launch_count: i64,
-    /// Whether so many come before calls whose work is there that idle time may be theirs.
+    /// How many of them come before calls whose work is there.
+    pub amid_count: i64,
+    /// Whether these are so many that idle time may be theirs.
     pub is_amid: bool,
 }
 

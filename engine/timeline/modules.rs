@@ -187,10 +187,11 @@ pub fn without_arguments(name: &str) -> &str {
             '(' if open_angles == 0 && open_braces == 0 && at > 0 => {
                 let is_of_name =
                     before.trim_end().ends_with("operator") || name[at..].starts_with("(anonymous namespace)");
-                match within_function(&name[at..]) {
-                    _ if is_of_name => {}
-                    Some(length) => goes_on_at = at + length,
-                    None => return before,
+                if !is_of_name {
+                    match within_function(&name[at..]) {
+                        Some(length) => goes_on_at = at + length,
+                        None => return before,
+                    }
                 }
             }
             _ => {}

@@ -290,10 +290,10 @@ pub(super) const DETAIL: &[Fact] = &[
         "Idle time in compiling, loading and set-up, most of which occurs once. A longer run would not repeat it.",
     ),
     fact(
-        "code_unload_count",
+        "code_reload_count",
         Int,
         CudaApi,
         Extensive,
-        "Calls of the window, on the thread that launches, that unload modules or libraries: what is used after them is loaded anew.",
+        "How often, in the window, the thread that launches loads modules or libraries behind some that it unloaded.",
     ),
 ];

@@ -180,6 +180,13 @@ pub(super) const RUN: &[Fact] = &[
         "Launches of a recording that lacks what they started, although it holds other work of a GPU, those at its end among them; of an export of Nsight Systems launches of kernels alone; absent when none.",
     ),
     fact(
+        "lost_amid_launch_count",
+        Int,
+        Report,
+        Extensive,
+        "Those of them that come before calls whose work is there, where they are at least one launch of a hundred, and two.",
+    ),
+    fact(
         "unusable_gpu_row_count",
         Int,
         Report,

@@ -72,7 +72,7 @@ pub(super) const TORCH: &[Fact] = &[
         Int,
         CudaApi,
         Extensive,
-        "Steps of the steady state in which calls of a process of the device load or link code for 50 µs and more; 0 where no steps are told.",
+        "Steps of the steady state in which calls of a process of the device load or link code, each for 20 µs and more; 0 where no steps are told.",
     ),
     fact(
         "loading_step_share",

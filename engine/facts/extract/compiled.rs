@@ -28,7 +28,7 @@ const RESUMED: &str = "torch_dynamo_resume_in_";
 /// Shorter ones look code up.
 const LEAST_COMPILE_NS: i64 = 1_000_000;
 /// Shorter calls ask for what is loaded.
-const LEAST_LOAD_NS: i64 = 50_000;
+const LEAST_LOAD_NS: i64 = 20_000;
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
@@ -91,8 +91,10 @@ fn loading_step_count(timeline: &Timeline, device: &DeviceContext, steps: &[Inte
         return 0;
     }
     let rows = api.times.iter().zip(&api.name).zip(&api.thread);
-    let own = rows.filter(|((_, name), thread)| {
-        loads.contains(*name) && device.processes.contains(&timeline.process_of(**thread))
+    let own = rows.filter(|((times, name), thread)| {
+        times.len_ns() >= LEAST_LOAD_NS
+            && loads.contains(*name)
+            && device.processes.contains(&timeline.process_of(**thread))
     });
     let loading = Union::of(own.map(|((times, _), _)| times));
     steps.iter().filter(|step| loading.overlap_ns(**step) >= LEAST_LOAD_NS).count() as i64

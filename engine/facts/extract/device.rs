@@ -27,16 +27,24 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     unloads(context, device, facts);
 }
 
-/// How often the thread that launches unloads code.
+/// How often the thread that launches loads code behind some that it unloads.
 fn unloads(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let api = &context.timeline.api;
     let Some(thread) = device.main_thread.filter(|_| !api.is_empty()) else { return };
-    let is_unload = |call: &&u32| {
-        let name = context.timeline.name(api.name[**call as usize]);
-        ["ModuleUnload", "LibraryUnload"].iter().any(|kind| name.contains(kind))
-            && api.times.at(**call as usize).overlap_ns(device.window()) > 0
-    };
-    facts.set("code_unload_count", context.calls.of_thread(thread).iter().filter(is_unload).count() as i64);
+    let (mut count, mut is_unloaded) = (0, false);
+    for call in context.calls.of_thread(thread) {
+        let name = context.timeline.name(api.name[*call as usize]);
+        if api.times.at(*call as usize).overlap_ns(device.window()) == 0 {
+            continue;
+        }
+        if ["ModuleUnload", "LibraryUnload"].iter().any(|kind| name.contains(kind)) {
+            is_unloaded = true;
+        } else if is_unloaded && ["ModuleLoad", "LibraryLoad"].iter().any(|kind| name.contains(kind)) {
+            count += 1;
+            is_unloaded = false;
+        }
+    }
+    facts.set("code_reload_count", count);
 }
 
 fn identity(known: &Device, device: &DeviceContext, facts: &mut Entity) {

@@ -20,6 +20,8 @@ use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 use crate::timeline::{Capability, Timeline};
 
+/// Rounds that launches tell and that take so many times as long as the others hold something else as well.
+const HOLDS_MORE_RATIO: i64 = 10;
 /// Where less than this share of the window lies outside of the steady state, the window is looked at as a whole.
 const LEAST_OUTSIDE_SHARE: f64 = 0.02;
 /// Rounds that nothing but launches tell take at least this share of the window.
@@ -145,7 +147,11 @@ impl Told {
         told.slow_steps = Union::of(steady.iter().map(|step| step.device).filter(is_slow));
         let unmarked = told.steps.as_ref().filter(|steps| !are_marked(steps) && !steady.is_empty());
         let rounds = unmarked.map_or(steady, |steps| &steps.steps);
-        told.rounds = Union::of(rounds.iter().map(|step| step.device));
+        // One that is so much longer goes on with something else: the next one begins behind that.
+        let holds_more = |part: &Interval| {
+            usual_ns > 0 && unmarked.is_some() && part.len_ns() >= usual_ns.saturating_mul(HOLDS_MORE_RATIO)
+        };
+        told.rounds = Union::of(rounds.iter().map(|step| step.device).filter(|part| !holds_more(part)));
         told
     }
 }

@@ -54,6 +54,9 @@ pub(super) fn is_plumbing(timeline: &Timeline, frame: Frame) -> bool {
     modules::is_plumbing(file_of(timeline, frame)) || modules::is_cuda_call(timeline.name(frame.function))
 }
 
+/// Longer names of functions are not looked into for one that is called the same.
+const MAX_COMPARED_BYTES: usize = 1_000;
+
 /// The name of a function of stacks as it is told: in short, unless another function of its file is called the same in short.
 pub(super) fn name_of(timeline: &Timeline, stacks: &CpuSamples, frame: Option<Frame>) -> String {
     let Some(frame) = frame else { return String::new() };
@@ -65,6 +68,7 @@ pub(super) fn name_of(timeline: &Timeline, stacks: &CpuSamples, frame: Option<Fr
         let name = timeline.name(other.function);
         other.module == frame.module
             && other.function != frame.function
+            && name.len() <= MAX_COMPARED_BYTES
             && name.contains(last)
             && in_short(name) == short
     };

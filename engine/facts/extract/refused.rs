@@ -5,16 +5,13 @@ use crate::timeline::columns::ApiError;
 use crate::timeline::{Timeline, api};
 
 /// How such calls begin, in the runtime and in the driver.
-const HELPFUL: [&str; 6] =
-    ["cudaMemPrefetch", "cuMemPrefetch", "cudaMemAdvise", "cuMemAdvise", "cudaHostRegister", "cuMemHostRegister"];
-/// Memory that is locked already stays so.
-const ALREADY_REGISTERED: u16 = 712;
+const HELPFUL: [&str; 4] = ["cudaMemPrefetch", "cuMemPrefetch", "cudaMemAdvise", "cuMemAdvise"];
 
 /// Tells the one that failed most often, of errors that are the program's own, most first.
 pub(super) fn extract(timeline: &Timeline, errors: &[&ApiError], facts: &mut Entity) {
     let is_helpful = |error: &&&ApiError| {
         let name = timeline.name(error.call);
-        error.code != ALREADY_REGISTERED && HELPFUL.iter().any(|begin| name.starts_with(begin))
+        HELPFUL.iter().any(|begin| name.starts_with(begin))
     };
     let Some(refused) = errors.iter().find(is_helpful) else { return };
     facts.set("refused_call", timeline.name(refused.call));

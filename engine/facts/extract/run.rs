@@ -43,7 +43,9 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     facts.set("is_window_narrowed", context.is_narrowed);
     facts.set("asked_phase", context.asked_phase.map_or("whole", Phase::id));
     facts.set_some("cuda_trace_requested", timeline.source.cuda_requested);
-    facts.set_some("lost_launch_count", timeline.source.lost_launches.map(|lost| lost.count));
+    let lost = timeline.source.lost_launches;
+    facts.set_some("lost_launch_count", lost.map(|lost| lost.count));
+    facts.set_some("lost_amid_launch_count", lost.filter(|lost| lost.is_amid).map(|lost| lost.amid_count));
     facts.set_some("unusable_gpu_row_count", timeline.source.unusable_gpu_row_count);
     facts.set_some("unrecorded_copy_count", timeline.source.unrecorded_copy_count);
     facts.set_some("lacks_gpu_work", timeline.source.lacks_gpu_work);

@@ -77,7 +77,7 @@ pub(super) struct Tally {
     /// The copy account in which a copy to the device owns the moment, and a copy to the host.
     pub(super) exposed_to_device_ns: i64,
     pub(super) exposed_to_host_ns: i64,
-    /// When either does.
+    /// When either does from or to memory that is not pageable.
     pub(super) exposed_host_copies: Union,
     /// Compute time beside which no copy between host and device runs, none to the device, none to the host.
     pub(super) compute_without_host_copy_ns: i64,
@@ -180,7 +180,8 @@ impl Tally {
                 let of_kind = Account::of_copy(key.0, key.1);
                 self.sums[of_kind] += length;
                 self.add_piece(&[moment.account, of_kind], moment.interval, owner);
-                if matches!(key.0, Direction::HostToDevice | Direction::DeviceToHost) {
+                let is_of_host = matches!(key.0, Direction::HostToDevice | Direction::DeviceToHost);
+                if is_of_host && key.1 != HostMemory::Pageable {
                     self.exposed_host_copies.push(moment.interval);
                 }
                 match key.0 {

@@ -24,8 +24,8 @@ const OWN_STATE_RATIO: i64 = 2;
 /// Beside kernels that take so many times less, being at work at once wins next to nothing: then it is the host code that has to get
 /// faster.
 const LITTLE_BESIDE_RATIO: i64 = 10;
-/// A copy and the waits for it, at most.
-const MAX_CALLS_OF_COPY: usize = 6;
+/// Copies in a row, each with the waits for it, at most.
+const MAX_CALLS_OF_COPY: usize = 32;
 
 impl Play<'_> {
     pub(super) fn load_ahead(&mut self, extent: Extent) {

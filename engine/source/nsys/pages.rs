@@ -341,10 +341,10 @@ impl<'page> Listed<'page> {
     fn is_whole(&self) -> bool {
         let number = |at: usize| Some(usize::from(u16::from_be_bytes([*self.page.get(at)?, *self.page.get(at + 1)?])));
         let (freed, begin) = (number(FIRST_FREED), number(FIRST_CELL));
-        // A page of 65,536 bytes without cells.
+        // A number of two bytes holds no 65,536.
         let begin = begin.map(|begin| if begin == 0 { 1 << 16 } else { begin });
-        let least = (0..self.count).filter_map(|index| self.at(index)).min();
-        freed != Some(0) || least.is_none() || least == begin
+        let least = (0..self.count).filter_map(|index| self.at(index)).min().unwrap_or(self.page.len());
+        freed != Some(0) || begin == Some(least)
     }
 
     /// Where a cell begins.

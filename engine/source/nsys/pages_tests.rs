@@ -220,6 +220,7 @@ fn a_tree_that_is_deeper_than_any_is_left_to_sqlite() {
         // The root and each new page but the last name the next one alone; the last is what the root was.
         let mut interior = [0; 512];
         interior[0] = INTERIOR;
+        interior[FIRST_CELL..FIRST_CELL + 2].copy_from_slice(&512_u16.to_be_bytes());
         for (page, next) in std::iter::once(table.root).chain(new.clone()).zip(new) {
             interior[RIGHT_MOST..RIGHT_MOST + 4].copy_from_slice(&next.to_be_bytes());
             bytes.resize(bytes.len().max(page as usize * 512), 0);
