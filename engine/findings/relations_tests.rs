@@ -1,12 +1,11 @@
 //! What explains, or replaces, what.
 
-use super::super::samples::{Sample, finding, healthy, two_gpus};
+use super::super::samples::{Sample, healthy, two_gpus};
 use super::super::*;
 use crate::facts::EntityKind;
 use crate::replay::{Change, STEP_FACT};
-use crate::rules::outcome::{Confidence, Outcome};
+use crate::rules::outcome::Outcome;
 use crate::rules::{FactRef, Relation};
-use crate::text::number;
 
 #[test]
 fn a_symptom_is_shown_under_its_cause_once() {

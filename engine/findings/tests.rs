@@ -1,9 +1,8 @@
 use super::samples::{Sample, finding, healthy, hostile, nothing, two_gpus};
 use super::*;
 use crate::facts::EntityKind;
-use crate::replay::{Change, STEP_FACT};
+use crate::replay::Change;
 use crate::rules::outcome::{Confidence, Outcome};
-use crate::rules::{FactRef, Relation};
 use crate::text::number;
 use proptest::prelude::*;
 

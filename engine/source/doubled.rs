@@ -11,7 +11,7 @@ pub(super) fn count(timeline: &Timeline) -> u64 {
     let mut graphs: HashMap<NameId, bool> = HashMap::default();
     let mut is_graph =
         |name: &NameId| *graphs.entry(*name).or_insert_with_key(|name| api::is_graph_launch(timeline.name(*name)));
-    let is_graph: Vec<bool> = timeline.api.name.iter().map(|name| is_graph(name)).collect();
+    let is_graph: Vec<bool> = timeline.api.name.iter().map(&mut is_graph).collect();
     let mut first = vec![NONE; timeline.api.times.len()];
     let mut count = 0;
     for ops in [&timeline.kernels.ops, &timeline.copies.ops] {
