@@ -138,7 +138,7 @@ accounts! {
     Compute { "compute", OPERATION, "█", "compute", Extensive, CudaTrace,
         "At least one kernel that is not communication, or one graph launch whose kernels are hidden, runs." }
     ExposedCommunication { "exposed_communication", OPERATION, "▓", "communication", Extensive, CudaTrace,
-        "Of kernels only collectives run, by their names (NCCL, RCCL, HCCL, cross_device_reduce), perhaps beside copies. Other reductions across devices count as compute." }
+        "Of kernels only collectives run, by their names (NCCL, RCCL, HCCL, cross_device_reduce, all_reduce_two_shot), perhaps beside copies. Other reductions across devices count as compute." }
     ExposedCopy { "exposed_copy", OPERATION, "▒", "copy", Extensive, CudaTrace,
         "No kernel runs, but a copy does." }
     ExposedMigration { "exposed_migration", OPERATION, "≈", "unified-memory migration", Extensive, CudaTrace,

@@ -41,11 +41,11 @@ impl Traits {
 }
 
 /// Names of collectives: kernels of NCCL, RCCL and HCCL, NVSHMEM, and the one-shot reductions of serving engines.
-const COMMUNICATION: &str = r"(?i)nccl|rccl|hccl|^(nvshmem|mscclKernel)|cross_device_reduce|one_shot_all_reduce|two_shot_all_reduce|multimem_all_reduce";
-/// Of these, what the ledger counts as communication: kernels of the libraries, and vLLM's reduction across devices, which nothing but
-/// moves and adds. The rest, kernels of NVSHMEM and MSCCL and one-shot reductions, may compute as well: they count as compute, as they do in
+const COMMUNICATION: &str = r"(?i)nccl|rccl|hccl|^(nvshmem|mscclKernel)|cross_device_reduce|one_shot_all_reduce|two_shot_all_reduce|multimem_all_reduce|all_reduce_(one|two)_shot";
+/// Of these, what the ledger counts as communication: kernels of the libraries, and the reductions across devices of vLLM and SGLang,
+/// which do nothing but move and add. The rest, kernels of NVSHMEM and MSCCL and one-shot reductions, may compute as well: they count as compute, as they do in
 /// the sums of other tools.
-const COLLECTIVE: &str = r"(?i)nccl|rccl|hccl|cross_device_reduce";
+const COLLECTIVE: &str = r"(?i)nccl|rccl|hccl|cross_device_reduce|all_reduce_(one|two)_shot";
 /// Kernels of DeepEP, which send tokens to the GPUs of their experts and back: on few blocks, so that others compute beside them.
 const EXPERTS: &str = r"\b(deep_ep|ep::(internode|internode_ll|intranode))::";
 const MATRIX: &str = r"(?i)gemm|[dw]grad_(alg|engine)|winograd|cutlass.*(gemm|mma|fprop|[dw]grad)|cublas.*gemv|xmma|_s\d+gemm|nvjet|gemv|matmul|^bmm_|^Cijk_|[sh]cudnn";
@@ -243,6 +243,8 @@ mod tests {
         assert!(of("ncclDevKernel_AllReduce_Sum_f32_RING_LL").is_communication);
         assert!(of("ncclKernel_AllGather").is_communication);
         assert!(of("rcclGenericKernel").is_communication);
+        let of_sglang = of("all_reduce_two_shot_kernel");
+        assert!(of_sglang.is_communication && of_sglang.is_collective);
         let multicast = of("multimem_all_reduce_kernel");
         assert!(multicast.is_communication && !multicast.is_collective);
         let combine = patterns.traits("combine", "void dpsk::ep::internode::combine<bool, 4>(int)");

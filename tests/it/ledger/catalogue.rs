@@ -222,6 +222,7 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&lossy()));
     set.extend(names_in(&unusable()));
     set.extend(names_in(&facts(&damage::no_copies(temp::folder().path()))));
+    set.extend(names_in(&facts(&damage::every_other_kernel(temp::folder().path()))));
     set.extend(names_in(&without_work()));
     set.extend(names_in(&graphs(&[2_000_000; 4])));
     set.extend(names_in(&late(100_000, (0..12).map(|launch| 300_000 * launch), facts)));
