@@ -337,12 +337,12 @@ impl<'a> Context<'a> {
         has_cache && allocates && device.int("step_count").is_none() && counts.is_some_and(is_kept)
     }
 
-    /// Whether code is unloaded so often that what is loaded is loaded anew.
+    /// Whether code is loaded behind some that was unloaded so often that it is not loaded once.
     fn is_loaded_again(&self, entity: EntityId, found: &Match) -> bool {
         let account = found.estimate.as_ref().and_then(|estimate| Account::parse(&estimate.account));
         let device = self.facts.related(entity, EntityKind::Device).map(|device| self.facts.get(device));
-        let unloads = device.and_then(|device| device.int("code_reload_count"));
-        account == Some(Account::IdleLoad) && unloads.is_some_and(|count| count >= REPEATS_A_PIECE)
+        let reloads = device.and_then(|device| device.int("code_reload_count"));
+        account == Some(Account::IdleLoad) && reloads.is_some_and(|count| count >= REPEATS_A_PIECE)
     }
 
     pub(super) fn rule(&self, occurrence: &Occurrence<'_>) -> &'a RuleInfo {

@@ -76,7 +76,7 @@ pub(super) const COPIES: &[Fact] = &[
         Int,
         CudaApi,
         OneTime,
-        "How long copies between host and device run with no kernel beside them while a thread that launches loads code: no kernel could begin.",
+        "How long copies between the device and host memory that is not pageable run with no kernel beside them while a thread that launches loads code: no kernel could begin.",
     ),
     fact(
         "are_copy_streams_own",

@@ -82,6 +82,10 @@ fn compiling_step_count(context: &Context<'_>, device: &DeviceContext, steps: &[
 
 /// Steps in which calls of the device's processes load or link code.
 fn loading_step_count(timeline: &Timeline, device: &DeviceContext, steps: &[Interval]) -> i64 {
+    // The calls are many, and without steps nothing is asked of them.
+    if steps.is_empty() {
+        return 0;
+    }
     let api = &timeline.api;
     let loads: HashSet<NameId> = {
         let names: HashSet<NameId> = api.name.iter().copied().collect();

@@ -24,11 +24,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     copies(timeline, device, facts);
     storms(context, device, facts);
     compute_use(context, device, facts);
-    unloads(context, device, facts);
+    reloads(context, device, facts);
 }
 
 /// How often the thread that launches loads code behind some that it unloads.
-fn unloads(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+fn reloads(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let api = &context.timeline.api;
     let Some(thread) = device.main_thread.filter(|_| !api.is_empty()) else { return };
     let (mut count, mut is_unloaded) = (0, false);
