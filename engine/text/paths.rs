@@ -52,8 +52,9 @@ pub fn inside(path: &str) -> Result<String, &'static str> {
     }
 }
 
-/// `/x`, `~/x`, `file:///x` or `C:\x`; a fraction such as `1/2` is none.
-fn is_path(word: &str) -> bool {
+/// Whether a text begins as a path from the root or another fixed place: `/x`, `~/x`, `file:///x` or `C:\x`; a fraction such as
+/// `1/2` is none, nor is a path of a package.
+pub fn is_path(word: &str) -> bool {
     let mut chars = word.chars();
     let drive = chars.next().is_some_and(|c| c.is_ascii_alphabetic()) && chars.next() == Some(':');
     let is_windows = (drive && matches!(chars.next(), Some('\\' | '/'))) || word.starts_with("\\\\");

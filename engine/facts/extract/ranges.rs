@@ -1,7 +1,10 @@
 //! Facts of ranges: how long, how often, and how much idle time of a device they explain.
 
+use std::borrow::Cow;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
+
+use foldhash::HashSet;
 
 use super::projection::{COPY_BACKWARDS, Folded, InGroup, Projection, telling, told_name};
 use super::{Context, DeviceContext, DevicePart, Parents, source_lines};
@@ -9,6 +12,7 @@ use crate::facts::{Entity, EntityKind};
 use crate::ledger::Account;
 use crate::ledger::accounts::SourceFacts;
 use crate::ledger::reading::RangeIdle;
+use crate::text::paths;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::peers::is_mpi_call;
 use crate::timeline::{NONE, Timeline};
@@ -70,13 +74,13 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     };
     of_device(timeline, device, &told, &mut part.device);
     let most = (context.max_entities() / device.processes.len().max(1)).clamp(1, MAX_BY_TIME);
-    let mut told_count = 0;
+    let (mut told_count, mut keys) = (0, HashSet::default());
     for process in device.processes.iter().take(context.max_entities()) {
         let mut of_process = of_process(&groups, *process).to_vec();
         keep_most(timeline, &mut of_process, most);
         told_count += of_process.len();
         part.entities.extend(of_process.iter().map(|group| {
-            let mut entity = entity(context, parents, group);
+            let mut entity = entity(context, parents, group, &mut keys);
             let launched_ns = projection.sum_ns.get(&(group.process, group.label));
             entity.set("launched_sum_ns", launched_ns.copied().unwrap_or(0));
             entity
@@ -268,15 +272,20 @@ fn main_range(
     })
 }
 
-fn entity(context: &Context<'_>, parents: &Parents<'_>, group: &Group) -> Entity {
+fn entity(context: &Context<'_>, parents: &Parents<'_>, group: &Group, keys: &mut HashSet<String>) -> Entity {
     let (timeline, sums) = (context.timeline, &group.sums);
-    let name = name(timeline, group.label);
+    let name = public_name(timeline, group.label);
     let domain = timeline.ranges.domain_name(group.process, group.label).map(|domain| timeline.name(domain));
     let in_domain = domain.map_or_else(String::new, |domain| format!("{domain}:"));
     let key = parents.key_of(&format!("{}/{in_domain}{name}", context.pid_of(group.process)));
-    let mut entity = Entity::new(EntityKind::Range, key, parents.of_process(group.process));
+    let mut entity = Entity::new(EntityKind::Range, own_key(key, keys), parents.of_process(group.process));
     let of_label = timeline.ranges.labels.get(group.label as usize);
-    entity.set("name", &of_label.map(|label| timeline.shared_name(label.name)).unwrap_or_default());
+    match name {
+        Cow::Borrowed(_) => {
+            entity.set("name", &of_label.map(|label| timeline.shared_name(label.name)).unwrap_or_default());
+        }
+        Cow::Owned(name) => entity.set("name", name),
+    }
     entity.set_some("domain", domain);
     entity.set("count", sums.count);
     entity.set("sum_ns", sums.sum_ns);
@@ -288,6 +297,27 @@ fn entity(context: &Context<'_>, parents: &Parents<'_>, group: &Group) -> Entity
     entity.set("innermost_idle_host_ns", sums.idle.innermost_host_ns);
     entity.set("innermost_idle_ns", sums.idle.innermost_idle_ns);
     entity
+}
+
+/// The name that a facts file may hold: of a function of Python without the folders of its file, where they lead through the whole
+/// machine; what the profiler has cut to the package's own folders stays.
+fn public_name(timeline: &Timeline, label: u32) -> Cow<'_, str> {
+    let name = name(timeline, label);
+    let is_frame = timeline.ranges.labels.get(label as usize).is_some_and(|label| label.kind == RangeKind::PythonFrame);
+    if is_frame && paths::is_path(name) { Cow::Owned(told_name(timeline, label).to_owned()) } else { name.into() }
+}
+
+/// The key, with a number where another range has it: an operator and a mark of the program may have one name, as may functions of
+/// two files of one name.
+fn own_key(key: String, keys: &mut HashSet<String>) -> String {
+    let mut own = key.clone();
+    for number in 2_usize.. {
+        if keys.insert(own.clone()) {
+            break;
+        }
+        own = format!("{key} [{number}]");
+    }
+    own
 }
 
 fn name(timeline: &Timeline, label: u32) -> &str {

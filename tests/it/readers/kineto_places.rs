@@ -1,5 +1,7 @@
 //! Which lines of the program traces tell, by frames of Python and by stacks of operators.
 
+use std::collections::BTreeSet;
+
 use coldspot::facts::{EntityKind, Facts};
 
 use super::kineto::{device, facts, try_facts};
@@ -73,4 +75,28 @@ fn what_a_script_runs_from_elsewhere_is_the_programs_own_too() {
         .replace("train.py(40): train_step", "/root/code/train.py(40): train_step");
     let told = sources(&facts(text));
     assert!(told.contains(&("forward_kernel".to_owned(), "train.py:40 (train_step)".to_owned())), "{told:?}");
+}
+
+#[test]
+fn a_facts_file_tells_no_folders_of_the_machine_and_keeps_ranges_of_one_name_apart() {
+    let frame = "\"name\": \"train.py(40): train_step\"";
+    let mut users =
+        ["/home/ann/run/train.py(40)", "/home/ben/run 2/train.py(40)", "C:\\\\Users\\\\ann\\\\train.py(40)"].iter();
+    let text: String = framed_trace(8)
+        .split_inclusive(frame)
+        .map(|part| match part.strip_suffix(frame) {
+            Some(before) => {
+                let file = users.next().copied().unwrap_or("train.py(40)");
+                format!("{before}\"name\": \"{file}: train_step\"")
+            }
+            None => part.to_owned(),
+        })
+        .collect();
+    let facts = facts(text);
+    let ranges: Vec<_> = facts.of_kind(EntityKind::Range).map(|(_, range)| range).collect();
+    let keys: BTreeSet<&str> = ranges.iter().map(|range| range.key.as_str()).collect();
+    assert_eq!(keys.len(), ranges.len());
+    assert!(keys.iter().all(|key| !key.contains("ann") && !key.contains("ben")), "{keys:?}");
+    let of_step = ranges.iter().filter(|range| range.text("name") == Some("train.py(40): train_step"));
+    assert_eq!(of_step.count(), 4, "{keys:?}");
 }
