@@ -109,9 +109,27 @@ struct Taken {
 }
 
 impl Taken {
+    /// The time that the causes may take from the symptom. One that claims some of the whole window, and was played, claims its
+    /// ceiling there; a symptom with a bound alone counts half of that, so twice what is expected of the cause is all of it.
+    fn explained_of(self, symptom: &Occurrence<'_>, cause: &Occurrence<'_>) -> Option<i64> {
+        let explained = self.explained_ns?;
+        let claims_window = cause
+            .found
+            .estimate
+            .as_ref()
+            .is_some_and(|estimate| Account::parse(&estimate.account) == Some(Account::Window));
+        let (Some(gain), false) = (cause.gain.as_ref().filter(|_| claims_window), symptom.is_replayed()) else {
+            return Some(explained);
+        };
+        let part = gain
+            .replayed
+            .map_or(1.0, |replayed| (2.0 * replayed.expected_share / gain.share.max(f64::MIN_POSITIVE)).min(1.0));
+        Some((part * explained as f64) as i64)
+    }
+
     /// The time that the symptom is about together with the causes; `None` when one of them claims no time.
     fn shared_ns(self, symptom: &Occurrence<'_>, cause: &Occurrence<'_>) -> Option<i64> {
-        let (own, explained) = (symptom.claimed_ns()?, self.explained_ns?);
+        let (own, explained) = (symptom.claimed_ns()?, self.explained_of(symptom, cause)?);
         if are_apart(symptom, cause) {
             return Some(0);
         }
@@ -121,7 +139,7 @@ impl Taken {
 
     /// Whether what is left of a symptom does not matter.
     fn is_whole(self, symptom: &Occurrence<'_>, cause: &Occurrence<'_>) -> bool {
-        let (Some(gain), Some(explained)) = (&symptom.gain, self.explained_ns) else { return true };
+        let (Some(gain), Some(explained)) = (&symptom.gain, self.explained_of(symptom, cause)) else { return true };
         if are_apart(symptom, cause) {
             return gain.recoverable_ns <= explained;
         }

@@ -110,6 +110,35 @@ fn what_two_share_is_won_by_the_one_that_is_mended_first() {
 }
 
 #[test]
+fn a_cause_of_which_little_is_expected_hides_no_larger_symptom() {
+    // At best shapes that are fixed win 6 s of 10 s, and host code keeps the GPU idle for 5 s.
+    let findings = |expected_ns: i64| {
+        let mut sample = Sample::default();
+        let run = sample.run();
+        let device = sample.device(run, 0, "NVIDIA H200", 10_000_000_000, &[("idle_host_ns", 5_000_000_000)]);
+        sample.facts.get_mut(device).set(STEP_FACT, 10_000_000);
+        let shapes = sample.rule("data-dependent-shape", "Shapes", EntityKind::Device);
+        let host = sample.rule("host-bound", "Host code", EntityKind::Device);
+        sample.rules[shapes].explains =
+            vec![Relation { rule: "host-bound".to_owned(), on: vec![EntityKind::Device], shares: None }];
+        sample.find(shapes, device, Some(("window", 6_000_000_000)), "shapes");
+        sample.find(host, device, Some(("idle_host", 5_000_000_000)), "host code");
+        for judgement in &mut sample.judgements {
+            if let (true, Outcome::Finding(found)) = (judgement.rule == shapes, &mut judgement.outcome)
+                && let Some(estimate) = &mut found.estimate
+            {
+                let (step_ns, ceiling_ns) = (10_000_000, 6_000_000);
+                estimate.replayed = Some(Replayed { change: Change::FixedShapes, step_ns, expected_ns, ceiling_ns });
+            }
+        }
+        let review = sample.review();
+        review.findings.iter().map(|finding| finding.rule.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(findings(3_000_000), ["data-dependent-shape"]);
+    assert_eq!(findings(800_000), ["host-bound", "data-dependent-shape"]);
+}
+
+#[test]
 fn rules_that_explain_each_other_hide_nothing() {
     let mut sample = two_gpus();
     sample.rules[1].explains =
