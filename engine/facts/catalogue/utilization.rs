@@ -90,13 +90,6 @@ pub(super) const STREAMS: &[Fact] = &[
         "The part of kernel time on the legacy default stream; absent when the export does not tell which stream that is.",
     ),
     fact(
-        "default_stream_thread_count",
-        Int,
-        CudaTrace,
-        Intensive,
-        "Threads of one process that each launch at least 10 % of its kernels in the legacy default stream, which runs them one after the other: the most of any process. Absent where the report does not tell which stream that is.",
-    ),
-    fact(
         "blocking_stream_count",
         Int,
         CudaTrace,

@@ -47,6 +47,7 @@ mod round_trips;
 mod run;
 mod scope;
 mod sequence;
+mod shared_stream;
 mod source_lines;
 mod spent;
 mod stats;
@@ -276,6 +277,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     fine_work::extract(context, device, &mut part.device);
     round_trips::extract(context, device, &mut part.device);
     turns::extract(context, device, &mut part.device);
+    shared_stream::extract(context, device, &mut part.device);
     call_rounds::extract(context, device, &mut part.device);
     collectives::extract(context, device, &mut part.device);
     optimizer::extract(context, device, &mut part.device);

@@ -1,8 +1,6 @@
 //! Facts of streams, and of how a device's streams were used together.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use foldhash::HashMap;
+use std::collections::BTreeSet;
 
 use super::{Context, DeviceContext, DevicePart, Parents};
 use crate::facts::{Entity, EntityKind};
@@ -96,39 +94,11 @@ fn of_device(context: &Context<'_>, device: &DeviceContext, totals: &Totals, fac
     if totals.knows_kinds && totals.kernel_ns > 0 {
         facts.set("default_stream_kernel_share", totals.default_kernel_ns as f64 / totals.kernel_ns as f64);
     }
-    if totals.knows_kinds {
-        facts.set("default_stream_thread_count", default_stream_threads(context.timeline, device));
-    }
     facts.set("concurrent_stream_ns", device.tally.concurrent_ns);
     facts.set("concurrent_kernel_ns", device.tally.kernel_concurrent_ns);
     if !context.timeline.api.is_empty() {
         facts.set("created_stream_count", created(context, device));
     }
-}
-
-/// Who launches less than this part of the kernels of the legacy default stream does not count.
-const LEAST_THREAD_SHARE: f64 = 0.1;
-
-/// The threads of one process that launch a good part of its kernels in the legacy default stream: the most of any process, as
-/// each has a stream of its own.
-fn default_stream_threads(timeline: &Timeline, device: &DeviceContext) -> i64 {
-    let mut launches: HashMap<(u32, u32), i64> = HashMap::default();
-    for op in device.ops.in_window().filter(|op| op.kind.is_kernel()) {
-        let stream = timeline.streams.get(op.stream(timeline) as usize);
-        let thread = op.call(timeline).and_then(|call| timeline.api.thread.get(call as usize));
-        if let (Some(stream), Some(thread)) = (stream.filter(|stream| stream.kind == StreamKind::Default), thread) {
-            *launches.entry((stream.process, *thread)).or_default() += 1;
-        }
-    }
-    let mut by_process: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
-    for ((process, _), count) in launches {
-        by_process.entry(process).or_default().push(count);
-    }
-    let busy_threads = |counts: &Vec<i64>| {
-        let all: i64 = counts.iter().sum();
-        counts.iter().filter(|count| **count as f64 >= LEAST_THREAD_SHARE * all as f64).count()
-    };
-    by_process.values().map(busy_threads).max().unwrap_or(0) as i64
 }
 
 /// What each stream ran, by its index.
