@@ -493,3 +493,6 @@ fn threads_of(timeline: &Timeline) -> Vec<Vec<u32>> {
     }
     threads
 }
+
+#[cfg(test)]
+mod layout_tests;
