@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::interval::{Interval, Spread};
 use super::launches::is_as_often;
 use super::measure::{Change, Noise, Trend, Values, per_unit};
-use super::runs::{Run, Runs, int, name_of};
+use super::runs::{Run, Runs, in_half, int, name_of};
 use super::sides::{Side, Sides};
 use super::work::Work;
 use crate::facts::{Entity, EntityKind};
@@ -90,8 +90,9 @@ impl<'a> Recorded<'a> {
         self.runs.iter().flatten().any(|run| run.contains_key(name))
     }
 
-    fn names(&self) -> BTreeSet<&String> {
-        self.runs.iter().flatten().flat_map(BTreeMap::keys).collect()
+    /// The names that may have changed: of the others the middle run of both sides has nothing.
+    fn names(&self) -> BTreeSet<&str> {
+        self.runs.iter().flat_map(|runs| in_half(runs)).collect()
     }
 
     fn change(&self, name: &str) -> Option<CallChange> {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::HashMap;
 
+use super::drawn::{Drawn, account_trend};
 use super::lacking::Lacking;
 use super::ledger::DeviceChange;
 use super::measure::{Change, Noise, Trend, Values, per_unit};
@@ -462,29 +463,6 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Which ways what a finding draws on went.
-#[derive(Debug, Clone, Copy)]
-struct Drawn {
-    has_grown: bool,
-    has_shrunk: bool,
-    is_changed: bool,
-}
-
-impl Drawn {
-    fn of(trends: &[Trend]) -> Self {
-        let has = |trend| trends.contains(&trend);
-        Self { has_grown: has(Trend::Up), has_shrunk: has(Trend::Down), is_changed: has(Trend::Up) || has(Trend::Down) }
-    }
-
-    fn has(self, trend: Trend) -> bool {
-        match trend {
-            Trend::Up => self.has_grown,
-            Trend::Down => self.has_shrunk,
-            Trend::Same => !self.is_changed,
-        }
-    }
-}
-
 impl Context<'_> {
     fn has_long_gaps(&self, device: &DeviceChange) -> bool {
         let is_long = |side: Side| {
@@ -494,19 +472,6 @@ impl Context<'_> {
         };
         is_long(Side::Base) || is_long(Side::Head)
     }
-}
-
-/// Which way an account went. Where it is not told apart on both sides the account of the window that it lies in tells, if that
-/// moved.
-fn account_trend(device: &DeviceChange, account: Account) -> Option<Trend> {
-    if account == Account::Window {
-        return Some(device.window.trend());
-    }
-    let drift = |id: &str| {
-        let mut changes = device.accounts.iter().chain(&device.parts);
-        changes.find(|change| change.account == id).map(|change| change.drift)
-    };
-    drift(account.id()).or_else(|| drift(account.top().id()).filter(|drift| *drift != Trend::Same))
 }
 
 fn moved(gain: Option<Gain>) -> State {

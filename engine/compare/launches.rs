@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::measure::SAME_SHARE;
-use super::runs::{Run, Runs, int, name_of};
+use super::runs::{Run, Runs, in_half, int, name_of};
 use super::sides::{Side, Sides};
 use crate::facts::{Entity, EntityKind};
 
@@ -305,16 +305,15 @@ fn known(named: Sides<Named>) -> Sides<Named> {
 /// did. The median of the runs.
 fn named(side: Runs<'_>) -> Named {
     let each: Vec<Named> = side.runs.iter().map(|run| of_run(run)).collect();
-    let names: BTreeSet<&String> = each.iter().flat_map(Named::keys).collect();
     let mut all = Named::new();
-    for name in names {
+    for name in in_half(&each) {
         let runs = || each.iter().map(|named| named.get(name).cloned().unwrap_or_default());
         let middle =
             |of: fn(&Launch) -> i64| super::Measure::of(runs().map(|launch| of(&launch))).map_or(0, |m| m.median);
         let Some(first) = each.iter().find_map(|named| named.get(name)) else { continue };
         let (count, time_ns) = (middle(|launch| launch.count), middle(|launch| launch.time_ns));
         if count > 0 {
-            all.insert(name.clone(), Launch { count, time_ns, ..first.clone() });
+            all.insert(name.to_owned(), Launch { count, time_ns, ..first.clone() });
         }
     }
     all

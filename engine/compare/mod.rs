@@ -6,6 +6,7 @@ mod alike_tests;
 mod calls;
 mod cause;
 mod counts;
+mod drawn;
 mod finding;
 #[cfg(test)]
 mod finding_tests;

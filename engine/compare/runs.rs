@@ -1,5 +1,7 @@
 //! One side of a comparison: one report, or several runs of the same program.
 
+use std::collections::BTreeMap;
+
 use super::measure::{Measure, Values};
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::findings::Review;
@@ -109,4 +111,37 @@ pub(super) fn int(entity: &Entity, fact: &str) -> i64 {
 
 pub(super) fn name_of(entity: &Entity) -> &str {
     entity.name()
+}
+
+/// The names that at least half of the runs of a side have: of any other the middle run has nothing. Where runs have names of their
+/// own, looking for each name in every run would take as long as there are names times runs.
+pub(super) fn in_half<T>(runs: &[BTreeMap<String, T>]) -> impl Iterator<Item = &str> {
+    let mut held: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in runs.iter().flat_map(BTreeMap::keys) {
+        *held.entry(name).or_default() += 1;
+    }
+    let least = runs.len().div_ceil(2);
+    held.into_iter().filter(move |(_, count)| *count >= least).map(|(name, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_the_middle_run_lacks_are_not_looked_for() {
+        let run = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), 1)).collect::<BTreeMap<String, i64>>();
+        let told = |runs: &[BTreeMap<String, i64>]| in_half(runs).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(told(&[run(&["a", "b"])]), ["a", "b"]);
+        assert_eq!(told(&[run(&["a", "b"]), run(&["a", "c"])]), ["a", "b", "c"], "half of two is one");
+        assert_eq!(told(&[run(&["a", "b"]), run(&["a", "c"]), run(&["b", "d"])]), ["a", "b"]);
+        // Two hundred runs of two names of their own each.
+        let own = |number: usize| run(&["all", &format!("own {number}"), &format!("more {number}")]);
+        let many: Vec<_> = (0..200).map(own).collect();
+        assert_eq!(told(&many), ["all"]);
+        for name in many.iter().flat_map(BTreeMap::keys).filter(|name| *name != "all") {
+            let values = Values::of(many.iter().map(|run| run.get(name).copied().unwrap_or(0))).unwrap();
+            assert_eq!(values.measure().median, 0, "{name}");
+        }
+    }
 }

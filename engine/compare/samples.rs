@@ -17,6 +17,8 @@ pub(crate) fn of_one_kernel(window_ns: i64) -> (Sample, EntityId) {
     (sample, run)
 }
 
+const NS_PER_MS: i64 = 1_000_000;
+
 /// What a recording is asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
@@ -39,66 +41,72 @@ impl Steps {
 
     /// The same from a file that lacks a fact of the device.
     pub(crate) fn run_without(&self, asked: Asked, lacking: &str) -> Run {
-        const NS: i64 = 1_000_000;
-        let mut starts = Vec::new();
-        let mut now = 0;
-        for (index, ms) in self.ms.iter().enumerate() {
-            now += if index == self.pause.0 { self.pause.1 * NS } else { 0 };
-            starts.push(now);
-            now += ms * NS;
-        }
-        let end = |index: usize| starts[index] + self.ms[index] * NS;
-        let (first, last) = (self.steady.start, self.steady.end - 1);
-        let (start_ns, steady_ns) = (starts[first], end(last) - starts[first]);
         let is_whole = asked == Asked::Whole;
-        let window_ns = if is_whole { now } else { steady_ns };
-        let (mut sample, run) = of_one_kernel(window_ns);
+        let shown = if is_whole { 0..self.ms.len() } else { self.steady.clone() };
+        let steady_ns = self.end_ns(self.steady.end - 1) - self.start_ns(self.steady.start);
+        let (mut sample, run) = of_one_kernel(if is_whole { self.end_ns(self.ms.len() - 1) } else { steady_ns });
         let device = sample.facts.devices()[0].0;
         let kernel = sample.facts.of_kind(EntityKind::Kernel).map(|(id, _)| id).next();
-        let mut shown: Vec<usize> = if is_whole { (0..self.ms.len()).collect() } else { self.steady.clone().collect() };
-        let count = shown.len() as i64;
         if let Some(kernel) = kernel {
-            sample.facts.get_mut(kernel).set("launch_count", 5 * count);
+            sample.facts.get_mut(kernel).set("launch_count", 5 * shown.len() as i64);
         }
-        shown.sort_by_key(|index| -self.ms[*index]);
-        let median_ns = self.ms[shown[shown.len() / 2]] * NS;
-        shown.truncate(200);
-        shown.sort_unstable();
+        let mut longest: Vec<usize> = shown.collect();
+        longest.sort_by_key(|index| -self.ms[*index]);
         let entity = sample.facts.get_mut(device);
         entity.set("step_name", "step");
-        let warm_up = if is_whole { self.steady.start as i64 } else { 0 };
-        let later = (self.ms.len() - self.steady.end) as i64;
-        let told = [
-            ("step_count", count),
-            ("step_median_ns", median_ns),
-            ("warm_up_step_count", warm_up),
-            ("warm_up_steps_ns", if is_whole { start_ns } else { 0 }),
-            ("steady_start_ns", start_ns),
-            ("steady_ns", steady_ns),
-            ("steady_step_count", self.steady.len() as i64),
-            ("after_steady_ns", now - end(last)),
-        ];
-        told.into_iter().filter(|(name, _)| *name != lacking).for_each(|(name, value)| entity.set(name, value));
+        entity.set("step_count", longest.len() as i64);
+        entity.set("step_median_ns", self.ms[longest[longest.len() / 2]] * NS_PER_MS);
+        for (name, value) in self.phases(asked).into_iter().filter(|(name, _)| *name != lacking) {
+            entity.set(name, value);
+        }
         if !is_whole {
             entity.set("phase", "steady");
-            for (name, value) in [
-                ("whole_window_ns", now),
-                ("set_up_ns", 0),
-                ("before_steady_ns", start_ns),
-                ("earlier_step_count", self.steady.start as i64),
-                ("later_step_count", later),
-            ] {
-                entity.set(name, value);
-            }
         }
-        for index in shown {
+        longest.truncate(200);
+        longest.sort_unstable();
+        for index in longest {
             let step = sample.facts.add(EntityKind::Step, format!("gpu0/step{index}"), &[device, run]);
             let step = sample.facts.get_mut(step);
             step.set("is_warm_up", index < self.steady.start);
-            step.set("start_ns", starts[index]);
-            step.set("duration_ns", self.ms[index] * NS);
+            step.set("start_ns", self.start_ns(index));
+            step.set("duration_ns", self.ms[index] * NS_PER_MS);
         }
         let review = sample.review();
         Run { name: "run".to_owned(), facts: sample.facts, review }
+    }
+
+    /// When a step begins.
+    fn start_ns(&self, index: usize) -> i64 {
+        let pause_ms = if index >= self.pause.0 { self.pause.1 } else { 0 };
+        (self.ms[..index].iter().sum::<i64>() + pause_ms) * NS_PER_MS
+    }
+
+    fn end_ns(&self, index: usize) -> i64 {
+        self.start_ns(index) + self.ms[index] * NS_PER_MS
+    }
+
+    /// What is told of the steady state, and of what lies beside it.
+    fn phases(&self, asked: Asked) -> Vec<(&'static str, i64)> {
+        let is_whole = asked == Asked::Whole;
+        let (first, last) = (self.steady.start, self.steady.end - 1);
+        let (start_ns, end_ns, whole_ns) = (self.start_ns(first), self.end_ns(last), self.end_ns(self.ms.len() - 1));
+        let mut told = vec![
+            ("warm_up_step_count", if is_whole { first as i64 } else { 0 }),
+            ("warm_up_steps_ns", if is_whole { start_ns } else { 0 }),
+            ("steady_start_ns", start_ns),
+            ("steady_ns", end_ns - start_ns),
+            ("steady_step_count", self.steady.len() as i64),
+            ("after_steady_ns", whole_ns - end_ns),
+        ];
+        if !is_whole {
+            told.extend([
+                ("whole_window_ns", whole_ns),
+                ("set_up_ns", 0),
+                ("before_steady_ns", start_ns),
+                ("earlier_step_count", first as i64),
+                ("later_step_count", (self.ms.len() - self.steady.end) as i64),
+            ]);
+        }
+        told
     }
 }

@@ -4,7 +4,7 @@ use super::super::samples::{Sample, healthy, two_gpus};
 use super::super::*;
 use crate::facts::EntityKind;
 use crate::replay::{Change, STEP_FACT};
-use crate::rules::outcome::Outcome;
+use crate::rules::outcome::{Outcome, Replayed};
 use crate::rules::{FactRef, Relation};
 
 #[test]

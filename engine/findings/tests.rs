@@ -1,8 +1,9 @@
 use super::samples::{Sample, finding, healthy, hostile, nothing, two_gpus};
 use super::*;
 use crate::facts::EntityKind;
+use crate::findings::work::Repeated;
 use crate::replay::Change;
-use crate::rules::outcome::{Confidence, Outcome};
+use crate::rules::outcome::{Confidence, Outcome, Replayed};
 use crate::text::number;
 use proptest::prelude::*;
 

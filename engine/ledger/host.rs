@@ -7,6 +7,7 @@ use foldhash::HashMap;
 
 use super::activity::Activity;
 use super::compiling::{CodeStretches, CodeWork};
+use super::laid_out::{LaidOut, Shared};
 use super::{dispatch, marks};
 use crate::timeline::api::{ApiClass, classify};
 use crate::timeline::columns::OverheadKind;
@@ -15,6 +16,11 @@ use crate::timeline::{NONE, NameId, Timeline, Times};
 
 /// Host code between two API calls closer than this counts as launching, whatever it is.
 pub const LAUNCH_GAP_NS: i64 = 50_000;
+/// A row begins a stretch, and ends one.
+const STRETCHES_PER_ROW: usize = 2;
+/// Stretches that are kept in any case, for many threads of few rows.
+const STRETCHES_ANYWAY: usize = 1 << 16;
+
 /// The API calls of a timeline, as activities, and by thread.
 #[derive(Debug)]
 pub struct Calls {
@@ -34,6 +40,11 @@ pub struct Calls {
     /// Where threads compile or load code.
     code: CodeStretches,
     code_by_thread: Vec<Vec<u32>>,
+    /// Where several devices may ask about a thread, what it did.
+    shared: Option<Shared>,
+    /// How often a thread was laid out.
+    #[cfg(test)]
+    pub(crate) layout_count: std::sync::atomic::AtomicUsize,
 }
 
 /// Rows of one table, by the thread that they name.
@@ -78,7 +89,14 @@ impl Calls {
         let code = CodeStretches::new(timeline);
         let code_by_thread = ByThread::new(&code.thread, &code.times, count).of_thread;
         let by_thread = ByThread::new(&timeline.api.thread, &timeline.api.times, count).of_thread;
+        let all =
+            [&timeline.api.times, &timeline.os_calls.times, &timeline.overheads.times, &timeline.thread_states.times];
+        let row_count = all.iter().map(|times| times.len()).sum::<usize>() + code.times.len();
+        let room = row_count.saturating_mul(STRETCHES_PER_ROW).saturating_add(STRETCHES_ANYWAY);
         Self {
+            shared: (timeline.devices.len() > 1).then(|| Shared::new(count, room)),
+            #[cfg(test)]
+            layout_count: Default::default(),
             code,
             code_by_thread,
             dispatch_ns: by_thread.iter().map(|calls| dispatch::usual_ns(timeline, &class, calls)).collect(),
@@ -139,7 +157,7 @@ impl Calls {
     }
 
     /// Lays out a thread: calls `visit` for each stretch in which it does one thing, with the name of the call (or
-    /// [`NONE`]), in time order, over `[first start, last end)` of `within`.
+    /// [`NONE`]), in time order, over `[first start, last end)` of `within`. Where other devices may ask the same, that is kept.
     pub fn lay_out(
         &self,
         timeline: &Timeline,
@@ -147,7 +165,54 @@ impl Calls {
         within: Interval,
         visit: impl FnMut(Interval, Activity, NameId),
     ) {
-        Layout::new(self, timeline, thread).run(within, visit);
+        let laid_out = self.shared.as_ref().and_then(|shared| {
+            let most = self.most_stretches(thread);
+            shared.of(thread, most, || {
+                let mut laid_out = LaidOut::default();
+                let layout = self.layout(timeline, thread);
+                let all = Interval::new(layout.begins, i64::MAX);
+                layout.run(all, |part, activity, name| laid_out.push(part, activity, name));
+                laid_out
+            })
+        });
+        match laid_out {
+            Some(laid_out) => laid_out.visit(within, visit),
+            None => self.layout(timeline, thread).run(within, visit),
+        }
+    }
+
+    /// The same for who asks for all devices at once: nothing is kept for others.
+    pub(super) fn lay_out_once(
+        &self,
+        timeline: &Timeline,
+        thread: u32,
+        within: Interval,
+        visit: impl FnMut(Interval, Activity, NameId),
+    ) {
+        match self.shared.as_ref().and_then(|shared| shared.known(thread)) {
+            Some(laid_out) => laid_out.visit(within, visit),
+            None => self.layout(timeline, thread).run(within, visit),
+        }
+    }
+
+    fn layout<'calls>(&'calls self, timeline: &'calls Timeline, thread: u32) -> Layout<'calls> {
+        #[cfg(test)]
+        self.layout_count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Layout::new(self, timeline, thread)
+    }
+
+    /// Stretches that a thread may have: from each edge of a row, and of what else tells that it is recorded.
+    fn most_stretches(&self, thread: u32) -> usize {
+        let own = [
+            &self.by_thread,
+            &self.os_by_thread,
+            &self.overheads_by_thread,
+            &self.off_cpu_by_thread,
+            &self.code_by_thread,
+        ];
+        let of_thread = |rows: &&Vec<Vec<u32>>| rows.get(thread as usize).map_or(0, Vec::len);
+        let rows = own.iter().map(of_thread).sum::<usize>() + self.overheads_of_all.len();
+        STRETCHES_PER_ROW * rows + 3
     }
 }
 

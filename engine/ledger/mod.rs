@@ -3,7 +3,8 @@
 //! [`accounts`] is the table of what time is booked under. [`ops`] lists what a device ran, and [`sweep`] walks the list once
 //! and hands each moment to exactly one account. The moments in which nothing ran are read on the thread that ended them:
 //! `activity` is what a thread may do, [`compiling`] tells where threads compile or load code, [`host`] lays the thread out,
-//! where `dispatch` tells what prepares a launch and `marks` which calls do something else than their name says; `stretches` asks the threads, by way of `queries`, and [`walk`] has them
+//! where `dispatch` tells what prepares a launch, `marks` which calls do something else than their name says, and `laid_out` keeps it
+//! for all devices; `stretches` asks the threads, by way of `queries`, and [`walk`] has them
 //! answer: `open_ranges` tells which ranges were open, `ahead` what the waits before a stretch could win, [`idle`] and [`reading`] are
 //! what comes of it.
 
@@ -16,6 +17,7 @@ pub mod compiling;
 mod dispatch;
 pub mod host;
 pub mod idle;
+mod laid_out;
 mod marks;
 mod open_ranges;
 pub mod ops;

@@ -406,7 +406,7 @@ fn walk(timeline: &Timeline, calls: &Calls, questions: &[Question<'_>]) -> (Vec<
     let Some(thread) = questions.first().map(|question| question.thread) else { return (Vec::new(), of_thread) };
     let Some(hull) = questions.iter().map(Question::hull).reduce(hull_of) else { return (Vec::new(), of_thread) };
     let mut cursors: Vec<Cursor<'_>> = questions.iter().map(|question| Cursor::new(timeline, question)).collect();
-    calls.lay_out(timeline, thread, hull, |interval, activity, name| {
+    calls.lay_out_once(timeline, thread, hull, |interval, activity, name| {
         of_thread.add(interval, activity);
         cursors.iter_mut().for_each(|cursor| cursor.visit(interval, activity, name));
     });

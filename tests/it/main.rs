@@ -50,6 +50,7 @@ mod readers {
     mod ncu_rep;
     mod nsys_rep;
     mod samples;
+    mod small_programs;
     mod steps_and_copies;
 }
 

@@ -7,6 +7,7 @@ mod ahead;
 mod copies;
 mod culprits;
 mod device;
+mod failures;
 mod groups;
 mod idle;
 mod kernel_profile;
@@ -292,7 +293,7 @@ const fn fact(name: &'static str, kind: FactType, needs: Capability, scaling: Sc
 /// The facts of one kind of entity, in the order in which they are explained.
 pub fn of_kind(kind: EntityKind) -> impl Iterator<Item = &'static Fact> {
     let parts: &[&'static [Fact]] = match kind {
-        EntityKind::Run => &[run::RUN],
+        EntityKind::Run => &[run::RUN, failures::FAILURES, run::PROGRAM],
         EntityKind::Process => &[process::PROCESS],
         EntityKind::Device => device::ALL,
         EntityKind::Stream => &[groups::STREAM],

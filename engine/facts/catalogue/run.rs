@@ -7,7 +7,6 @@ use crate::facts::extract::framework::{FRAMEWORKS, SERVING_ENGINES};
 use crate::source::FORMAT_IDS;
 use crate::timeline::Capability::{CpuSamples, CudaApi, CudaTrace, DeviceInfo, KernelProfile, Nvtx, Report};
 use crate::timeline::GpuVendor;
-use crate::timeline::api::{FAILURE_TEXTS, Failure};
 use crate::timeline::output::KINDS;
 
 pub(super) const RUN: &[Fact] = &[
@@ -214,56 +213,10 @@ pub(super) const RUN: &[Fact] = &[
         Incomparable,
         "Whether a part of the file is missing or cannot be read, so that what was in it looks like idle time: then no idle time is told of the host. Told of traces of the PyTorch Profiler.",
     ),
-    fact(
-        "api_error_count",
-        Int,
-        CudaApi,
-        Extensive,
-        "CUDA API calls that returned an error; 'not ready' answers of polling calls do not count, nor errors that end all that a context does (kernel_error_call), nor what calls after the last work of a program are told of a context that is gone.",
-    ),
-    fact("api_error_call", Text, CudaApi, Incomparable, "The API that failed most often; absent when none failed."),
-    fact("api_error_call_count", Int, CudaApi, Extensive, "How often it failed with the error that it returned most."),
-    fact(
-        "api_error_name",
-        Text,
-        CudaApi,
-        Incomparable,
-        "What CUDA calls that error, such as 'out of memory'; absent for an error that seldom occurs.",
-    ),
-    fact(
-        "refused_call",
-        Text,
-        CudaApi,
-        Incomparable,
-        "The API that only makes other work faster, such as `cudaMemPrefetchAsync`, and failed most often; absent when none failed.",
-    ),
-    fact("refused_call_count", Int, CudaApi, Extensive, "How often it failed with the error that it returned most."),
-    fact("refused_call_error", Text, CudaApi, Incomparable, "What CUDA calls that error."),
-    fact(
-        "kernel_error_call",
-        Text,
-        CudaApi,
-        Incomparable,
-        "The API that was the first to return an error which ends all that a context does, as where a kernel accessed an illegal address; absent where none did.",
-    ),
-    fact("kernel_error_name", Text, CudaApi, Incomparable, "What CUDA calls that error."),
-    fact("kernel_error_start_ns", Int, CudaApi, Incomparable, "When that call began."),
-    fact(
-        "succeeds_after_kernel_error",
-        Bool,
-        CudaApi,
-        Incomparable,
-        "Whether calls that need a context succeed after that call returned: another context works on, of another GPU or process, or after a reset.",
-    ),
-    fact("kernel_failure", Choice(&FAILURE_TEXTS), CudaApi, Incomparable, "What that error says, in a sentence."),
-    fact("kernel_failure_kind", Choice(&Failure::NAMES), CudaApi, Incomparable, "Of which kind that is."),
-    fact(
-        "out_of_memory_count",
-        Int,
-        CudaApi,
-        Extensive,
-        "CUDA API calls that returned 'out of memory'; absent when none did.",
-    ),
+];
+
+/// The program, and how its recording was made.
+pub(super) const PROGRAM: &[Fact] = &[
     fact(
         "managed_allocation_count",
         Int,

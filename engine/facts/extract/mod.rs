@@ -495,3 +495,6 @@ fn threads_of(timeline: &Timeline) -> Vec<Vec<u32>> {
     }
     threads
 }
+
+#[cfg(test)]
+mod layout_tests;

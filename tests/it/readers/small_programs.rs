@@ -1,0 +1,94 @@
+//! What is told of small programs that are written down here.
+
+use serde_json::json;
+
+use crate::support::cli::Printed;
+use crate::support::project::Project;
+use crate::support::{Scenario, SchemaVersion};
+
+/// A sum is a stage of many blocks and one of a single block, in turns: neither says what the other would take with other blocks.
+#[test]
+fn stages_of_one_operation_are_not_compared() {
+    let device = |script: &str| {
+        let project = Project::empty();
+        let text = format!(
+            r#"
+            about = "A sum of two stages."
+            [kernel]
+            sum = {{ name = "void nrm2(float*, int)", run_us = 20, grid = [1, 1, 1], block = [128, 1, 1] }}
+            [[thread]]
+            script = [{script}, {{ sync = {{ api = "cudaDeviceSynchronize" }} }}]
+            "#
+        );
+        Scenario::parse(&text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+        project.facts()["kernels"][0].clone()
+    };
+    let wide = r#"{ launch = { kernel = "sum", grid = [600, 1, 1], run_us = 25 } }"#;
+    let narrow = r#"{ launch = { kernel = "sum" } }"#;
+    let in_turns = device(&format!("{{ repeat = {{ times = 20, do = [{wide}, {narrow}] }} }}"));
+    assert!(in_turns["wide_median_ns"].is_null() && in_turns["wide_launch_count"] == 20, "{in_turns:#}");
+    let apart = device(&format!(
+        "{{ repeat = {{ times = 20, do = [{wide}] }} }}, {{ repeat = {{ times = 20, do = [{narrow}] }} }}"
+    ));
+    assert_eq!(apart["wide_median_ns"], 25_000, "{apart:#}");
+    // The longest of all is not the longest of one block.
+    assert_eq!((&in_turns["one_block_longest_ns"], &in_turns["max_ns"]), (&json!(20_000), &json!(25_000)));
+}
+
+/// An error that ends a context is no end of the program where another context works on.
+#[test]
+fn a_success_after_a_failed_kernel_is_told() {
+    let succeeds = |after: &str| {
+        let project = Project::empty();
+        let text = format!(
+            r#"
+            about = "A kernel fails."
+            [kernel]
+            push = {{ name = "void push<float>(float*, int)", run_us = 900, grid = [2160, 1, 1], block = [256, 1, 1] }}
+            [[thread]]
+            script = [
+              {{ repeat = {{ times = 20, do = [{{ launch = {{ kernel = "push" }} }}] }} }},
+              {{ call = {{ api = "cudaDeviceSynchronize", us = 140, result = 700 }} }},
+              {after}
+            ]
+            "#
+        );
+        Scenario::parse(&text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+        project.facts()["runs"][0]["succeeds_after_kernel_error"].clone()
+    };
+    assert_eq!(
+        succeeds(
+            r#"{ call = { api = "cudaMemcpy", us = 2, result = 700 } }, { call = { api = "cudaGetLastError", us = 1 } }"#
+        ),
+        false
+    );
+    assert_eq!(succeeds(r#"{ call = { api = "cudaMemcpy", us = 2 } }"#), true);
+    // What finds the runtime gone at the end of the program is no success, but what came before it is.
+    let gone = r#"{ call = { api = "cudaMemcpy", us = 2, result = 4 } }"#;
+    assert_eq!(succeeds(&format!("{gone}, {gone}")), false);
+    assert_eq!(succeeds(&format!(r#"{{ call = {{ api = "cudaMemcpy", us = 2 }} }}, {gone}"#)), true);
+}
+
+/// The rounds that load code at their first launches are no part of the steady state.
+#[test]
+fn a_steady_state_begins_behind_what_is_loaded() {
+    let project = Project::empty();
+    let text = r#"
+        about = "Rounds of two kernels, the first of which load code."
+        [kernel]
+        gemm = { name = "void gemm(float*, int)", run_us = 300, grid = [432, 1, 1], block = [256, 1, 1] }
+        add = { name = "void add(float*, int)", run_us = 200, grid = [432, 1, 1], block = [256, 1, 1] }
+        [[thread]]
+        script = [
+          { launch = { kernel = "add" } },
+          { host = { us = 30000 } },
+          { repeat = { times = 4, do = [{ launch = { kernel = "gemm", load_us = 3000 } }, { launch = { kernel = "add" } }] } },
+          { repeat = { times = 20, do = [{ launch = { kernel = "gemm" } }, { launch = { kernel = "add" } }] } },
+          { sync = { api = "cudaDeviceSynchronize" } },
+        ]
+    "#;
+    Scenario::parse(text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+    let facts = project.coldspot(&["facts", "run.sqlite", "--phase", "steady", "--format", "json"]).json();
+    let device = &facts["devices"][0];
+    assert_eq!((&device["phase"], &device["idle_load_ns"]), (&json!("steady"), &json!(0)), "{device:#}");
+}
