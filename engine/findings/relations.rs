@@ -134,7 +134,8 @@ impl Taken {
             return Some(0);
         }
         let of_replay = share_of_replay(symptom, cause).map_or(own, |share| (share * own as f64) as i64);
-        Some(explained.min(of_replay))
+        // What a part of a change wins, all of it wins as well, whatever time the cause claims.
+        Some(if is_part(symptom, cause) { of_replay } else { explained.min(of_replay) })
     }
 
     /// Whether what is left of a symptom does not matter.
@@ -145,7 +146,9 @@ impl Taken {
         }
         let claimed = symptom.claimed_ns().unwrap_or(0);
         let wins_as_much = share_of_replay(symptom, cause).is_some_and(|share| share >= NEARLY_ALL);
-        if are_same_change(symptom, cause) || (wins_as_much && claimed <= explained.saturating_mul(2)) {
+        if are_same_change(symptom, cause)
+            || (wins_as_much && (claimed <= explained.saturating_mul(2) || is_part(symptom, cause)))
+        {
             return true;
         }
         let shared_ns = self.shared_ns(symptom, cause).unwrap_or(explained);
@@ -167,7 +170,9 @@ fn share_of_replay(symptom: &Occurrence<'_>, cause: &Occurrence<'_>) -> Option<f
 /// Whether two findings claim time of accounts that share none, such as idle time and copies.
 fn are_apart(one: &Occurrence<'_>, other: &Occurrence<'_>) -> bool {
     let top = |this: &Occurrence<'_>| {
-        let account = this.found.estimate.as_ref().and_then(|estimate| Account::parse(&estimate.account));
+        // What takes time of other accounts along is apart from none of them.
+        let estimate = this.found.estimate.as_ref().filter(|estimate| estimate.beside_ns == 0);
+        let account = estimate.and_then(|estimate| Account::parse(&estimate.account));
         account.map(Account::top).filter(|top| *top != Account::Window)
     };
     matches!((top(one), top(other)), (Some(one), Some(other)) if one != other)
@@ -177,6 +182,12 @@ fn are_apart(one: &Occurrence<'_>, other: &Occurrence<'_>) -> bool {
 fn are_same_change(one: &Occurrence<'_>, other: &Occurrence<'_>) -> bool {
     let replayed = |this: &Occurrence<'_>| this.found.estimate.as_ref().and_then(|estimate| estimate.replayed);
     replayed(one).is_some_and(|gain| gain.expected_ns > 0) && replayed(one) == replayed(other)
+}
+
+/// Whether what was played for a cause is a part of what was played for its symptom.
+fn is_part(symptom: &Occurrence<'_>, cause: &Occurrence<'_>) -> bool {
+    let change = |this: &Occurrence<'_>| Some(this.found.estimate.as_ref()?.replayed?.change);
+    change(cause).zip(change(symptom)).is_some_and(|(part, whole)| part.is_part_of(whole))
 }
 
 /// The findings of one rule that explain those of another about the same entities.

@@ -76,6 +76,27 @@ fn what_one_change_gains_is_told_once() {
 }
 
 #[test]
+fn what_a_part_of_a_change_wins_all_of_it_wins_as_well() {
+    let shown = |of_cause: Change| {
+        let mut sample = two_gpus();
+        for judgement in &mut sample.judgements {
+            let Outcome::Finding(found) = &mut judgement.outcome else { continue };
+            // The cause claims far less than what it explains.
+            let (claimed, change, expected_ns) = match judgement.rule {
+                0 => (9_000_000, of_cause, 4_500_000),
+                _ => (4_400_000_000, Change::ForEach, 5_000_000),
+            };
+            if let (0 | 1, Some(estimate)) = (judgement.rule, &mut found.estimate) {
+                let replayed = Replayed { change, step_ns: 10_000_000, expected_ns, ceiling_ns: 6_000_000 };
+                (estimate.recoverable_ns, estimate.replayed) = (claimed, Some(replayed));
+            }
+        }
+        sample.review().findings.iter().map(|finding| finding.symptoms.len()).sum::<usize>()
+    };
+    assert_eq!((shown(Change::FuseOptimizer), shown(Change::BatchCopies)), (1, 0));
+}
+
+#[test]
 fn what_two_share_is_won_by_the_one_that_is_mended_first() {
     // Of 10 s attention is expected to win 1 s; 600 ms of the copies lie in it.
     let first = |copies_ns: i64| {

@@ -119,6 +119,7 @@ pub(crate) fn finding(claim: Option<(&str, i64)>, summary: &str) -> Outcome {
         evidence: vec![sentence("4.46 s of the window waits for these copies")],
         estimate: claim.map(|(account, recoverable_ns)| Estimate {
             recoverable_ns,
+            beside_ns: 0,
             account: account.to_owned(),
             basis: "Exposed copy time shrinks with the bandwidth gap; overlap is not counted.".to_owned(),
             replayed: None,

@@ -111,6 +111,8 @@ pub struct StepWork {
 pub struct GainStep {
     /// The mean step without what recording costs, nanoseconds.
     pub step_ns: i64,
+    /// The same step as recorded; absent where recording is taken to cost it nothing.
+    pub recorded_step_ns: Option<i64>,
     /// How many steps were played again; the first of them leads in, and is not in the mean.
     pub count: i64,
     /// How many there are; absent where all were played.
@@ -310,7 +312,8 @@ pub(super) fn gain_step(device: &Entity) -> Option<GainStep> {
     let (step_ns, count) = (device.int(STEP_FACT)?, device.int("replay_step_count")?);
     // A step may be left out at each end.
     let of_count = device.int("replay_of_step_count").filter(|all| *all > count.saturating_add(2));
-    let step = GainStep { step_ns, count, of_count, covered_share };
+    let recorded_step_ns = device.int("replay_recorded_step_ns").filter(|recorded_ns| *recorded_ns != step_ns);
+    let step = GainStep { step_ns, recorded_step_ns, count, of_count, covered_share };
     let is_median =
         |median_ns: i64| (step.step_ns - median_ns).abs() as f64 <= LEAST_STEP_DIFFERENCE * median_ns as f64;
     (covered_share.is_some() || !device.int("step_median_ns").is_some_and(is_median)).then_some(step)
@@ -364,6 +367,17 @@ mod tests {
         assert_eq!(of_count(&device), None);
         device.set("replay_of_step_count", 203_i64);
         assert_eq!(of_count(&device), Some(203));
+    }
+
+    #[test]
+    fn a_step_as_recorded_is_told_where_recording_cost_something() {
+        let mut device = entity(EntityKind::Device, &[("replay_step_ns", 10), ("replay_step_count", 100)]);
+        let recorded_step_ns = |device: &Entity| gain_step(device).map(|step| step.recorded_step_ns);
+        assert_eq!(recorded_step_ns(&device), Some(None));
+        device.set("replay_recorded_step_ns", 10_i64);
+        assert_eq!(recorded_step_ns(&device), Some(None));
+        device.set("replay_recorded_step_ns", 11_i64);
+        assert_eq!(recorded_step_ns(&device), Some(Some(11)));
     }
 
     #[test]

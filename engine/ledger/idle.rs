@@ -111,7 +111,9 @@ pub struct IdleReading {
     pub too_deep_count: i64,
     /// The stretches that lie beside copies.
     pub beside_copies: Vec<BesideCopies>,
-    /// The same, with what such a stretch can win from the waits before it in place of its length.
+    /// Those beside migrations of unified memory, without those that are longer than from one page to the next.
+    pub beside_migrations_ns: i64,
+    /// Those beside copies, with what such a stretch can win from the waits before it in place of its length.
     pub won_beside_copies: Vec<BesideCopies>,
     /// The samples of the CPU, by what the thread was doing and by their indices.
     pub samples: ByAccount<Vec<u32>>,
@@ -171,6 +173,7 @@ impl IdleReading {
         self.storm_launch_ns += other.storm_launch_ns;
         self.waited_launch_ns += other.waited_launch_ns;
         self.queued_migration_ns += other.queued_migration_ns;
+        self.beside_migrations_ns += other.beside_migrations_ns;
         for (key, idle) in other.ranges {
             self.ranges.entry(key).or_default().merge(idle);
         }

@@ -27,7 +27,7 @@ pub(super) struct Query {
 }
 
 /// Host code that works on unified memory meets the next page sooner than this: a page holds what it reads in far less.
-const MOST_BETWEEN_FAULTS_NS: i64 = 5_000_000;
+pub(super) const MOST_BETWEEN_FAULTS_NS: i64 = 5_000_000;
 
 impl Query {
     /// Whether it leads to a migration after more time than code takes that works on unified memory: something else fills that.

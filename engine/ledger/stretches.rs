@@ -5,7 +5,7 @@ use foldhash::HashMap;
 use super::accounts::Account;
 use super::idle::{BesideCopies, Copies, IdleReading, Stretch, ordinary_spacing_ns};
 use super::ops::{DeviceOps, OpKind, OpRef};
-use super::queries::{Guess, Queries, Query};
+use super::queries::{Guess, MOST_BETWEEN_FAULTS_NS, Queries, Query};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
 
@@ -41,6 +41,11 @@ impl<'all> Stretches<'all> {
         let copies = Copies::of(stretch);
         if copies.is_any() {
             self.reading.beside_copies.push(BesideCopies { copies, idle_ns: stretch.interval.len_ns() });
+        }
+        let is_migration = |op: Option<OpRef>| op.is_some_and(|op| op.kind == OpKind::Migration);
+        if is_migration(stretch.previous) || is_migration(stretch.next) {
+            let idle_ns = stretch.interval.len_ns();
+            self.reading.beside_migrations_ns += if idle_ns <= MOST_BETWEEN_FAULTS_NS { idle_ns } else { 0 };
         }
         if let Some((thread, query)) = self.ask(stretch) {
             let index = *self.index_of.entry(thread).or_insert_with(|| {

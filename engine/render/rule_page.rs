@@ -152,8 +152,11 @@ fn gain(rule: &Rule) -> String {
     match (rule.estimate(), rule.claims()) {
         (Some((expr, basis)), Some(account)) => {
             let account = code(&format!("device.{}", account.fact()));
+            let beside = rule.beside().map_or_else(String::new, |beside| {
+                format!(" Where it comes again, {} nanoseconds of other accounts go with that.", code(beside))
+            });
             text.push_str(&format!(
-                "{} nanoseconds, and never more than {account} holds. {}\n",
+                "{} nanoseconds, and never more than {account} holds.{beside} {}\n",
                 code(expr),
                 own(basis)
             ));

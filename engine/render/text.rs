@@ -351,8 +351,9 @@ fn window(device: &DeviceReview) -> String {
             count => format!("the mean of {count} that are played again"),
         } + &step.of_count.map_or_else(String::new, |all| format!(", of {all}"));
         words.push_str(&format!(
-            " Gains are of a {of} of {}, {played}, without the cost of recording.",
-            duration(step.step_ns)
+            " Gains are of a {of} of {}, {played}{}.",
+            duration(step.step_ns),
+            step.recorded_step_ns.map_or("", |_| ", without the cost of recording")
         ));
         if let Some(share) = step.covered_share {
             words.push_str(&format!(

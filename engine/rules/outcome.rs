@@ -35,6 +35,8 @@ pub enum Severity {
 pub struct Estimate {
     /// Nanoseconds that may be recovered; never negative, never more than the account holds.
     pub recoverable_ns: i64,
+    /// Nanoseconds of other accounts that go with it where it comes again; with it never more than the window.
+    pub beside_ns: i64,
     /// The account, by the id of its [`crate::ledger::Account`].
     pub account: String,
     /// Why it is a bound.

@@ -180,6 +180,9 @@ pub(super) struct RawEstimate {
     /// The account of the device's ledger that it draws on: never more than is in it.
     #[schemars(schema_with = "schema::account")]
     pub(super) claims: Text,
+    /// An expression that gives nanoseconds of other accounts that go with the claim; of what occurs once none do.
+    #[schemars(with = "Option<String>")]
+    pub(super) beside_ns: Option<Text>,
     /// Why it is a bound, as a sentence.
     #[schemars(with = "String")]
     pub(super) basis: Text,

@@ -281,6 +281,11 @@ impl Rule {
         Some((&estimate.recoverable_ns.source, &estimate.basis))
     }
 
+    /// The expression of what goes with its claim; absent where nothing does.
+    pub fn beside(&self) -> Option<&str> {
+        Some(&self.code.estimate.as_ref()?.beside_ns.as_ref()?.source)
+    }
+
     /// How sure it is where nothing lowers that.
     pub fn confidence(&self) -> Confidence {
         self.code.confidence
@@ -391,6 +396,8 @@ pub(super) struct When {
 #[derive(Debug)]
 pub(super) struct EstimateCode {
     pub(super) recoverable_ns: Program,
+    /// What of other accounts goes with it.
+    pub(super) beside_ns: Option<Program>,
     pub(super) account: Account,
     pub(super) basis: String,
     /// The change that is played; absent where there is none for it.

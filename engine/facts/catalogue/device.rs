@@ -1,7 +1,7 @@
 //! Facts of a device: what it is, the ledger of its window, and how it was used.
 
 use super::FactType::{Bool, Float, Int, Text};
-use super::Scaling::{Extensive, Incomparable, Intensive, OneTime};
+use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{
     Fact, accounts, ahead, copies, culprits, fact, idle, outside, patterns, replay, steps, torch, utilization,
 };
@@ -300,6 +300,20 @@ const COUNTS: &[Fact] = &[
         CudaTrace,
         Intensive,
         "The part of migrated bytes whose recorded cause is a page fault; absent when no migration has a cause.",
+    ),
+    fact(
+        "migration_idle_ns",
+        Int,
+        CudaTrace,
+        ExtensiveWithGaps,
+        "Idle time right before and right after migrations, in stretches of at most 5 ms: a longer one is more than the way from one page to the next.",
+    ),
+    fact(
+        "migration_kernel_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "The most that kernels wait for unified memory: what launches during which it migrates take beyond those of the same grid and block during which nothing does; all of their time where there are none of these, or, of kernels of a single block, that in which memory moves.",
     ),
     fact(
         "migration_first_start_ns",

@@ -81,6 +81,13 @@ pub(super) const ROUND_TRIPS: &[Fact] = &[
     fact("round_trip_bytes", Int, CudaTrace, Extensive, "Bytes of those copies."),
     fact("round_trip_exposed_ns", Int, CudaTrace, Extensive, "Time in which they run and no kernel does."),
     fact(
+        "round_trip_idle_ns",
+        Int,
+        CudaTrace,
+        ExtensiveWithGaps,
+        "Idle time right before and right after these copies, where it is at most ten times as long as they are: the host waits for them, or works on what came back and goes there again.",
+    ),
+    fact(
         "round_trip_size_bytes",
         Int,
         CudaTrace,

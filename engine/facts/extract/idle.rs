@@ -15,6 +15,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("idle_longest_start_ns", longest.start);
     }
     outside::extract(context, device, facts);
+    facts.set("migration_idle_ns", device.idle.beside_migrations_ns);
     if !device.knows_host {
         return;
     }

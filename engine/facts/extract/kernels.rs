@@ -59,6 +59,8 @@ pub(super) fn extract(
         indices.insert(name, part.entities.len());
         part.entities.push(entity);
     }
+    let of_kernels = indices.values().filter_map(|index| part.entities.get(*index));
+    part.device.set("migration_kernel_ns", of_kernels.map(widths::waits_for_pages_ns).fold(0, i64::saturating_add));
     if device.properties(timeline).is_some_and(|known| known.sm_count.is_some()) {
         let of_kernels = indices.values().filter_map(|index| part.entities.get(*index));
         part.device.set("narrow_loss_ns", of_kernels.map(widths::loss_ns).fold(0, i64::saturating_add));

@@ -119,6 +119,7 @@ const fn reach(change: Change, made: Made) -> Option<&'static [&'static [Account
             Change::LowerPrecision
             | Change::SinglePrecision
             | Change::ChannelsLast
+            | Change::FuseOptimizer
             | Change::ForEach
             | Change::MergeCollectives
             | Change::FixedShapes

@@ -90,8 +90,9 @@ fn set(replay: &Bounded<'_, '_>, facts: &mut Entity) {
 
 /// Changes that hide what others take away: a host that launches in no time has time for its batches, and makes up for what it
 /// waited; and one kernel for many is launched once, whatever memory they pass over. What is expected of them is what they win beyond the others, whose time that is; the ceiling stays.
-const BEYOND: [(Change, &[Change]); 3] = [
+const BEYOND: [(Change, &[Change]); 4] = [
     (Change::Graph, &[Change::LoadAhead, Change::PinCopies, Change::NoSync]),
+    (Change::FuseOptimizer, &[Change::LoadAhead]),
     (Change::ForEach, &[Change::LoadAhead]),
     (Change::Fuse, &[Change::Graph]),
 ];

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use foldhash::HashMap;
+
 use super::stats::clamped;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
+use crate::ledger::idle::BesideCopies;
 use crate::timeline::columns::{Direction, HostMemory};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
@@ -17,12 +20,22 @@ const ROUNDS: usize = 3;
 const MOST_EXCESS: usize = 3;
 /// Different sizes that are looked at: a program that keeps data on the host copies the same few.
 const MAX_SIZE_COUNT: usize = 1_000;
+/// Host code beside copies that takes so many times longer does something else than to work on what they move.
+const MOST_IDLE_RATIO: i64 = 10;
 
 /// Copies there and back.
 #[derive(Default, Clone)]
 struct Copies {
-    to_device: Vec<Interval>,
-    to_host: Vec<Interval>,
+    to_device: Vec<Copy>,
+    to_host: Vec<Copy>,
+}
+
+/// One of them.
+#[derive(Clone, Copy)]
+struct Copy {
+    /// Its index in the columns of copies.
+    index: u32,
+    times: Interval,
 }
 
 impl Copies {
@@ -49,9 +62,9 @@ struct Size {
 }
 
 impl Size {
-    fn add_to_device(&mut self, stream: u32, times: Interval) {
+    fn add_to_device(&mut self, stream: u32, copy: Copy) {
         self.turns += usize::from(self.last.replace(stream).is_some_and(|last| last != stream));
-        self.by_stream.entry(stream).or_default().to_device.push(times);
+        self.by_stream.entry(stream).or_default().to_device.push(copy);
     }
 
     /// The copies of data that went to the device and came back, and how often. Streams that take turns stream: nothing tells them
@@ -91,11 +104,12 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
             continue;
         }
         let size = sizes.entry(bytes).or_default();
+        let copy = Copy { index: op.index, times: op.interval().clip(window) };
         match copies.direction[index] {
-            Direction::HostToDevice => size.add_to_device(copies.ops.stream[index], op.interval().clip(window)),
+            Direction::HostToDevice => size.add_to_device(copies.ops.stream[index], copy),
             Direction::DeviceToHost => {
                 let own = size.by_stream.entry(copies.ops.stream[index]).or_default();
-                own.to_host.push(op.interval().clip(window));
+                own.to_host.push(copy);
             }
             _ => {}
         }
@@ -110,12 +124,26 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if let Some((bytes, rounds, copies)) = told.iter().max_by_key(|(bytes, rounds, _)| moved(*bytes, *rounds)) {
         facts.set("round_trip_size_bytes", *bytes);
         facts.set("round_trip_size_count", *rounds as i64);
-        facts.set_some("round_trip_first_start_ns", copies.to_device.iter().map(|first| first.start).min());
+        facts.set_some("round_trip_first_start_ns", copies.to_device.iter().map(|first| first.times.start).min());
     }
     // The last way back may be a result, and the first way there an input: both count, as a bound.
     let all = told.into_iter().flat_map(|(.., copies)| copies.to_device.into_iter().chain(copies.to_host));
-    let all = Union::of(all);
-    facts.set("round_trip_exposed_ns", all.len_ns() - all.common_ns(&device.tally.kernels_run));
+    let all: Vec<Copy> = all.collect();
+    let run = Union::of(all.iter().map(|copy| copy.times));
+    facts.set("round_trip_exposed_ns", run.len_ns() - run.common_ns(&device.tally.kernels_run));
+    facts.set("round_trip_idle_ns", idle_beside_ns(&all, &device.idle.beside_copies));
+}
+
+/// The idle time right before and after copies, in stretches that are not much longer than they are.
+fn idle_beside_ns(copies: &[Copy], stretches: &[BesideCopies]) -> i64 {
+    let length_of: HashMap<u32, i64> = copies.iter().map(|copy| (copy.index, copy.times.len_ns())).collect();
+    let is_beside = |stretch: &&BesideCopies| {
+        let ends = [stretch.copies.before, stretch.copies.after];
+        let copies_ns =
+            ends.iter().filter_map(|copy| length_of.get(copy)).fold(0_i64, |sum, ns| sum.saturating_add(*ns));
+        stretch.idle_ns <= copies_ns.saturating_mul(MOST_IDLE_RATIO)
+    };
+    stretches.iter().filter(is_beside).map(|stretch| stretch.idle_ns).fold(0, i64::saturating_add)
 }
 
 #[cfg(test)]
@@ -124,14 +152,14 @@ mod tests {
 
     /// Rounds and the copies that are theirs, of copies on streams: to the device and back.
     fn of(to_device: &[(u32, usize)], to_host: &[(u32, usize)]) -> Option<(usize, usize)> {
-        let times = Interval::new(0, 1);
+        let copy = Copy { index: 0, times: Interval::new(0, 1) };
         let mut size = Size::default();
         for (stream, count) in to_device {
-            (0..*count).for_each(|_| size.add_to_device(*stream, times));
+            (0..*count).for_each(|_| size.add_to_device(*stream, copy));
         }
         for (stream, count) in to_host {
             let own = size.by_stream.entry(*stream).or_default();
-            own.to_host.extend(vec![times; *count]);
+            own.to_host.extend(vec![copy; *count]);
         }
         size.round_trips().map(|(rounds, all)| (rounds, all.to_device.len() + all.to_host.len()))
     }
@@ -142,6 +170,15 @@ mod tests {
         assert_eq!(of(&[(7, 6)], &[(7, 4)]), Some((4, 10)));
         assert_eq!(of(&[(7, 7)], &[(7, 4)]), None);
         assert_eq!(of(&[(7, 2)], &[(7, 2)]), None);
+    }
+
+    #[test]
+    fn idle_time_beside_them_goes_where_it_is_not_much_longer() {
+        let copies = [3, 4].map(|index| Copy { index, times: Interval::new(0, 10) });
+        let stretch =
+            |before, after, idle_ns| BesideCopies { copies: crate::ledger::idle::Copies { before, after }, idle_ns };
+        let beside = |idle_ns| idle_beside_ns(&copies, &[stretch(3, 4, idle_ns), stretch(7, 4, 100), stretch(7, 8, 1)]);
+        assert_eq!((beside(200), beside(201)), (300, 100));
     }
 
     #[test]

@@ -181,6 +181,13 @@ pub(super) fn set_faulting(shapes: &[Shape], facts: &mut Entity) {
     facts.set_some("faulting_excess_ns", (count > 0 && 2 * matched_ns >= all_ns).then(|| clamped(excess_ns)));
 }
 
+/// The most that a kernel waits for unified memory. What one of a single block takes beyond its migrations is a matter of its grid.
+pub(super) fn waits_for_pages_ns(kernel: &Entity) -> i64 {
+    let has_one_block = kernel.int("one_block_launch_count").is_some_and(|count| count > 0);
+    let at_most = if has_one_block { "faulting_ns" } else { "faulting_launch_ns" };
+    kernel.int("faulting_excess_ns").or_else(|| kernel.int(at_most)).unwrap_or(0)
+}
+
 /// The median of the durations that are not among those of migrating launches; `None` without any.
 fn clean_median(all: &[i64], migrating: &[i64]) -> Option<i64> {
     if migrating.is_empty() || all.len() == migrating.len() {

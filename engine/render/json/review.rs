@@ -99,6 +99,8 @@ struct Profile<'a> {
 #[derive(Serialize)]
 struct GainStep {
     step_ns: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recorded_step_ns: Option<i64>,
     count: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     of_count: Option<i64>,
@@ -324,6 +326,7 @@ impl<'a> Device<'a> {
             steps: device.steps.as_ref().map(Steps::new),
             gain_step: device.gain_step.map(|step| GainStep {
                 step_ns: step.step_ns,
+                recorded_step_ns: step.recorded_step_ns,
                 count: step.count,
                 of_count: step.of_count,
                 covered_share: step.covered_share,

@@ -109,6 +109,7 @@ impl Play<'_> {
                 }
             }
         }
+        self.end_like_others(&mut kept.is_gone);
     }
 
     /// Nobody waits for the results that come back before some calls.
@@ -122,6 +123,7 @@ impl Play<'_> {
                 }
             }
         }
+        self.end_like_others(&mut is_free);
         if is_free.contains(&true) {
             self.free_calls(|call| is_free[call as usize].then_some(ASYNC_CALL_NS));
         }
@@ -230,11 +232,16 @@ impl Play<'_> {
     /// The calls right before one that bring what the host works on, which takes longer than copying it, with the waits for them.
     /// A value or a few are no such thing: they tell the host what to do.
     fn brought_before(&self, thread: &Range<usize>, call: usize) -> Option<Range<usize>> {
+        self.back_before(thread, call).filter(|copies| self.outlasts(thread.start, call, copies.clone()))
+    }
+
+    /// The calls right before one that bring data back, with the waits for it.
+    fn back_before(&self, thread: &Range<usize>, call: usize) -> Option<Range<usize>> {
         let before = (thread.start..call).rev().take(MAX_CALLS_OF_COPY);
         let back = before.take_while(|call| self.only_waits(*call) || self.lane(*call) == Some(TO_HOST));
         let first = back.filter(|call| self.lane(*call) == Some(TO_HOST)).last()?;
         let brings_data = (first..call).any(|call| self.lane(call) == Some(TO_HOST) && !self.reads_scalar(call as u32));
-        Some(first..call).filter(|copies| brings_data && self.outlasts(thread.start, call, copies.clone()))
+        Some(first..call).filter(|_| brings_data)
     }
 
     /// The calls from one on that send what the host made, which took longer than copying it, with the waits for them.
@@ -265,7 +272,35 @@ impl Play<'_> {
                 }
             }
         }
+        self.end_like_others(&mut kept.is_gone);
         kept
+    }
+
+    /// What comes back at the very end of what is played goes as well where the same did before: the host code that works on it
+    /// is behind that end.
+    fn end_like_others(&self, is_gone: &mut [bool]) {
+        for thread in &self.model.part.threads {
+            let Some(last) = self.back_before(thread, thread.end) else { continue };
+            let bytes = self.bytes_back(last.clone());
+            // The copies that come back before those.
+            let Some(before) = (thread.start..last.start).rev().find(|call| self.lane(*call) == Some(TO_HOST)) else {
+                continue;
+            };
+            let of_waits = (before + 1..last.start).take_while(|call| self.only_waits(*call)).count();
+            let is_like = self.back_before(thread, before + 1 + of_waits).is_some_and(|back| {
+                is_gone[back.clone()].iter().all(|is_gone| *is_gone) && self.bytes_back(back) == bytes
+            });
+            if is_like {
+                is_gone[last].fill(true);
+            }
+        }
+    }
+
+    /// The bytes of each of some copies to the host.
+    fn bytes_back(&self, calls: Range<usize>) -> Vec<i64> {
+        let part = &self.model.part;
+        let ops = calls.filter(|call| self.lane(*call) == Some(TO_HOST)).map(|call| part.calls[call].first_op);
+        ops.filter_map(|op| part.ops.get(op as usize)).map(|op| op.bytes).collect()
     }
 
     /// Whether the host code before a call is operators of the CPU, or takes longer than passing over what some calls copy: what is

@@ -17,6 +17,7 @@ use super::setting::Setting;
 use crate::timeline::api::ApiClass;
 use crate::timeline::link::LinkRates;
 pub(super) use host::{is_scalar_readback, is_small_kernel};
+use programs::Loops;
 
 /// How much of it a change is taken to win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,6 +87,7 @@ changes! {
     LowerPrecision "lower-precision" "lower_precision" "Matrix products in fp32 run on tensor cores: TF32 is expected, bf16 is the ceiling."
     SinglePrecision "single-precision" "single_precision" "What is computed in double precision is in single: half the bytes, and matrix products in TF32 where there is that; at best in bf16."
     ChannelsLast "channels-last" "channels_last" "Tensors lie as convolutions on tensor cores want them: nothing changes their layout, and normalisation reads them in order."
+    FuseOptimizer "fuse-optimizer" "fuse_optimizer" "The optimizer updates all tensors at once: its few element-wise kernels for one tensor after another run once."
     ForEach "for-each" "for_each" "The few element-wise kernels that run for one tensor after another run once for all of them."
     FixedShapes "fixed-shapes" "fixed_shapes" "Masks take the place of chosen elements, whose number the host has to wait for."
     FullGrid "full-grid" "full_grid" "Kernels with fewer blocks than the GPU has SMs fill it."
@@ -119,7 +121,12 @@ impl Change {
         self.is_of_idle_time()
             || matches!(
                 self,
-                Self::BatchCopies | Self::ForEach | Self::MergeCollectives | Self::FixedShapes | Self::ProcessPerGpu
+                Self::BatchCopies
+                    | Self::FuseOptimizer
+                    | Self::ForEach
+                    | Self::MergeCollectives
+                    | Self::FixedShapes
+                    | Self::ProcessPerGpu
             )
     }
 
@@ -153,6 +160,11 @@ impl Change {
         )
     }
 
+    /// Whether another change makes all of it, and more.
+    pub const fn is_part_of(self, whole: Self) -> bool {
+        matches!((self, whole), (Self::FuseOptimizer, Self::ForEach))
+    }
+
     /// What is mostly made with it by whoever makes it, or goes with it: the most that it could win counts that as well.
     const fn along(self) -> &'static [Self] {
         match self {
@@ -170,7 +182,7 @@ impl Change {
             Self::OverlapCopies => &[Self::PinCopies, Self::NoSync],
             // Compiled code fuses, casts on the way and is launched as a graph.
             Self::Fuse | Self::KeepTensors => &[Self::Fuse, Self::KeepTensors, Self::Graph],
-            Self::ForEach => &[Self::Graph],
+            Self::FuseOptimizer | Self::ForEach => &[Self::Graph],
             Self::NonBlockingStreams | Self::UnorderedStreams => &[Self::NonBlockingStreams, Self::UnorderedStreams],
             Self::SpreadStreams => &[Self::FullGrid],
             _ => &[],
@@ -212,7 +224,8 @@ impl Play<'_> {
             Change::LowerPrecision => self.lower_precision(extent, setting),
             Change::SinglePrecision => self.single_precision(extent, setting),
             Change::ChannelsLast => self.channels_last(extent, setting),
-            Change::ForEach => self.for_each(extent, setting),
+            Change::FuseOptimizer => self.for_each(Loops::OfOptimizer, extent, setting),
+            Change::ForEach => self.for_each(Loops::All, extent, setting),
             Change::FixedShapes => self.fixed_shapes(extent, setting),
             Change::ProcessPerGpu => self.process_per_gpu(extent, setting),
             Change::FullGrid => self.full_grid(extent, setting),

@@ -40,16 +40,30 @@ struct Repeats {
     count: usize,
 }
 
+/// Which loops over tensors are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Loops {
+    All,
+    OfOptimizer,
+}
+
+impl Loops {
+    fn hold(self, part: &Part, op: &Op) -> bool {
+        let is_of_optimizer = || part.calls.get(op.call as usize).is_some_and(|call| call.is_of_optimizer);
+        self == Self::All || is_of_optimizer()
+    }
+}
+
 impl Play<'_> {
     /// Of the kernels for one tensor the longest stays, as one pass over its data.
-    pub(super) fn for_each(&mut self, extent: Extent, setting: &Setting<'_>) {
+    pub(super) fn for_each(&mut self, loops: Loops, extent: Extent, setting: &Setting<'_>) {
         let model = self.model;
         let (ops_count, calls_count) = (model.part.ops.len(), model.part.calls.len());
         let mut runs: Vec<Option<i64>> = vec![None; ops_count];
         let mut is_gone = vec![false; calls_count];
         let mut lists: Vec<i64> = vec![0; calls_count];
         let is_wait = self.waits_of_optimizer();
-        for chain in elementwise_chains(&model.part, &is_wait, setting) {
+        for chain in elementwise_chains(&model.part, loops, &is_wait, setting) {
             for repeats in repeats(&chain, &model.part, setting) {
                 let ops = &chain[repeats.first..repeats.first + repeats.period * repeats.count];
                 let pass = |ops: &[u32]| {
@@ -245,10 +259,11 @@ pub(super) fn data_ns(run_ns: i64) -> i64 {
 }
 
 /// Element-wise kernels of one step that follow one another in a stream, each asked for by a call.
-fn elementwise_chains(part: &Part, is_wait: &[bool], setting: &Setting<'_>) -> Vec<Vec<u32>> {
-    let mut chains = chains_of(part, is_wait, |op| setting.role_of(op) == Role::Elementwise);
+fn elementwise_chains(part: &Part, loops: Loops, is_wait: &[bool], setting: &Setting<'_>) -> Vec<Vec<u32>> {
+    let of_role = |role| chains_of(part, is_wait, |op| setting.role_of(op) == role && loops.hold(part, op));
+    let mut chains = of_role(Role::Elementwise);
     // One sum for each tensor is a norm, or the like: nothing comes between them.
-    chains.append(&mut chains_of(part, is_wait, |op| setting.role_of(op) == Role::Reduction));
+    chains.append(&mut of_role(Role::Reduction));
     chains
 }
 

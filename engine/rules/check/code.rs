@@ -178,8 +178,10 @@ impl<'a, 'log> Checker<'a, 'log> {
         let replay = raw.replay.as_ref().and_then(|change| self.change(change));
         // It need not hold: it proves nothing for what follows.
         let replay_if = raw.replay_if.as_ref().map(|text| self.decides(text, true, Wanted::Condition).program);
-        let (recoverable_ns, replay_if) = (recoverable_ns?, required(replay_if)?);
-        Some(EstimateCode { recoverable_ns, account, basis, replay, replay_if, claim_holds: raw.claim_holds })
+        let beside_ns = raw.beside_ns.as_ref().map(|text| self.decides(text, true, Wanted::Time).program);
+        let (recoverable_ns, beside_ns, replay_if) = (recoverable_ns?, required(beside_ns)?, required(replay_if)?);
+        let claim_holds = raw.claim_holds;
+        Some(EstimateCode { recoverable_ns, beside_ns, account, basis, replay, replay_if, claim_holds })
     }
 
     fn change(&mut self, text: &raw::Text) -> Option<Change> {

@@ -17,11 +17,12 @@ use crate::text::spans::Sentence;
 
 use super::budget::{Budget, too_many_findings, too_much_printed};
 use super::context::{Entities, RuleParams, Scope, ValueNames, params, related};
+use super::expr::Program;
 use super::library::Library;
 use super::outcome::{Confidence, Estimate, Judgement, Match, Outcome, Replayed, Severity};
 use super::params::Params;
 use super::print::Printers;
-use super::rule::{EstimateCode, FactRef, Rule, Text};
+use super::rule::{FactRef, Rule, Text};
 use super::vocabulary::{ADVICE_FACTS, FRAMEWORK_DEFAULT};
 
 /// Judges every entity by every rule about its kind: in the order of the rules, then of the entities, where one that is no finding
@@ -139,7 +140,7 @@ pub(super) fn claimed(
     let judge = report.judge(&asked, id).ok()?;
     // Without its groups it gives none.
     judge.enter_groups().ok()?;
-    judge.claimed(estimate).ok()
+    judge.whole(&estimate.recoverable_ns).ok()
 }
 
 /// What the name of a fact that is missing takes.
@@ -342,7 +343,8 @@ impl Judge<'_> {
 
     fn estimate(&self) -> Result<Option<Estimate>, String> {
         let Some(estimate) = &self.rule.code.estimate else { return Ok(None) };
-        let claimed = self.claimed(estimate)?;
+        let claimed = self.whole(&estimate.recoverable_ns)?;
+        let beside_ns = estimate.beside_ns.as_ref().map_or(Ok(0), |beside| self.whole(beside))?;
         self.report.count_printed(estimate.basis.len())?;
         let holds = FactRef { kind: EntityKind::Device, name: estimate.account.fact() };
         let bound = match self.value(holds) {
@@ -352,9 +354,14 @@ impl Judge<'_> {
         let account = estimate.account.id().to_owned();
         let is_replayed = estimate.replay_if.as_ref().map_or(Ok(true), |condition| self.scope.holds(condition))?;
         let (recoverable_ns, basis) = (claimed.clamp(0, bound), estimate.basis.clone());
+        let window_ns = match self.value(FactRef { kind: EntityKind::Device, name: Account::Window.fact() }) {
+            Some(FactValue::Int(ns)) => *ns,
+            _ => i64::MAX,
+        };
+        let beside_ns = beside_ns.clamp(0, window_ns.saturating_sub(recoverable_ns).max(0));
         let least_ns = if estimate.claim_holds { recoverable_ns } else { 0 };
         let replayed = estimate.replay.filter(|_| is_replayed).and_then(|change| self.replayed(change, least_ns));
-        Ok(Some(Estimate { recoverable_ns, account, basis, replayed }))
+        Ok(Some(Estimate { recoverable_ns, beside_ns, account, basis, replayed }))
     }
 
     /// What the replay of the device's steady state says of a change; the most is no less than so much of the window.
@@ -371,9 +378,10 @@ impl Judge<'_> {
         Some(Replayed { change, step_ns, expected_ns, ceiling_ns })
     }
 
-    fn claimed(&self, estimate: &EstimateCode) -> Result<i64, String> {
-        self.scope.compute(&estimate.recoverable_ns.values)?;
-        estimate.recoverable_ns.whole(self.scope.root(estimate.recoverable_ns.steps)?)
+    /// The nanoseconds that an expression of the estimate gives.
+    fn whole(&self, program: &Program) -> Result<i64, String> {
+        self.scope.compute(&program.values)?;
+        program.whole(self.scope.root(program.steps)?)
     }
 }
 

@@ -129,7 +129,7 @@ fn same_names(a: &[String], b: &[String]) -> bool {
 }
 
 fn finding_difference(rule: &Rule, case: &Case, found: &Match) -> Option<String> {
-    let recoverable_ns = found.estimate.as_ref().map(|estimate| estimate.recoverable_ns);
+    let recoverable_ns = found.estimate.as_ref().map(|estimate| estimate.recoverable_ns + estimate.beside_ns);
     if let Some(expected) = case.expect.recoverable_ns
         && recoverable_ns != Some(expected)
     {

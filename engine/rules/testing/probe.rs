@@ -138,7 +138,7 @@ fn difference(scale: Scale, before: &Outcome, after: &Outcome) -> Option<String>
 
 fn recoverable_ns(outcome: &Outcome) -> Option<i64> {
     match outcome {
-        Outcome::Finding(found) => found.estimate.as_ref().map(|estimate| estimate.recoverable_ns),
+        Outcome::Finding(found) => found.estimate.as_ref().map(|estimate| estimate.recoverable_ns + estimate.beside_ns),
         _ => None,
     }
 }

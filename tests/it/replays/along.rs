@@ -230,6 +230,36 @@ fn an_optimizer_that_updates_all_parameters_at_once_reads_no_number_of_each() {
 }
 
 #[test]
+fn an_optimizer_that_updates_all_parameters_at_once_leaves_other_loops_as_they_are() {
+    let trace = |loop_count: u32| {
+        let mut trace = Trace::default();
+        for step in 0..STEP_COUNT {
+            let begin = trace.host_us;
+            for _ in 0..20 * loop_count {
+                (0..3).for_each(|_| trace.launch(ADD, 3.0));
+            }
+            trace.launch("filter_kernel", KERNEL_US);
+            let optimizer = trace.host_us;
+            for _ in 0..20 {
+                (0..3).for_each(|_| trace.launch(ADD, 3.0));
+            }
+            let length = trace.host_us - optimizer;
+            trace.events.event("user_annotation", "Optimizer.step#AdamW.step", 99, optimizer, length, "");
+            trace.wait();
+            trace.step(step, begin);
+        }
+        trace
+    };
+    let (alone, both) = (trace(0), trace(1));
+    let own = both.gain(Change::FuseOptimizer).0.expected_ns;
+    let all = both.gain(Change::ForEach).0.expected_ns;
+    assert!(own > 50_000 && all as f64 > 1.8 * own as f64, "{own} {all}");
+    let only = alone.gain(Change::FuseOptimizer).0;
+    assert_eq!(only, alone.gain(Change::ForEach).0);
+    assert!((only.expected_ns - own).abs() * 10 <= own, "{only:?} {own}");
+}
+
+#[test]
 fn steps_of_an_optimizer_in_each_other_hold_their_time_once() {
     let alone = optimizer(&["Optimizer.step#AdamW.step"]).fact("idle_optimizer_ns");
     let wrapped =

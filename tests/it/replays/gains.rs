@@ -97,6 +97,7 @@ const AGAIN: &[Again] = &[
     again("emptying.bad.json.gz", "allocations", Change::CacheAllocations, 5.1345, 2.2855),
     again("layout.bad.json.gz", "channels first", Change::ChannelsLast, 15.8891, 7.1632),
     again("adam_only.bad.json.gz", "an optimizer by parameter", Change::ForEach, 6.9181, 0.4466),
+    again("adam_only.bad.json.gz", "an optimizer by parameter", Change::FuseOptimizer, 6.9181, 0.4466),
     again("loader.bad.json.gz", "data loading", Change::LoadAhead, 16.7178, 4.2626),
     again("dp.bad.rank0.json.gz", "DataParallel", Change::ProcessPerGpu, 9.2012, 5.5247),
     again("reduce.bad.rank0.json.gz", "communication", Change::OverlapCommunication, 6.9020, 6.3774),

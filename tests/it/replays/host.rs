@@ -425,6 +425,25 @@ fn who_reads_results_is_at_work_beside_the_gpu_or_on_it() {
     assert!(of(40.0) >= 600_000 && of(80.0) < 350_000, "{} {}", of(40.0), of(80.0));
 }
 
+/// Steps of a kernel whose results come back, and operators of the CPU that work on these.
+#[test]
+fn results_at_the_very_end_go_as_those_before_them() {
+    let mut trace = Trace::default();
+    for step in 0..STEP_COUNT {
+        let begin = trace.host_us;
+        trace.events.event("cpu_op", "aten::sort", 99, trace.host_us, 300.0, "");
+        trace.host_us += 300.0;
+        trace.launch("filter_kernel", KERNEL_US);
+        trace.copy(TO_HOST, 200.0);
+        trace.wait();
+        trace.step(step, begin);
+    }
+    let (gain, step_ns) = trace.gain(Change::HostAside);
+    // Nothing but the kernel is left, and the distance between two of them.
+    let left_ns = step_ns - gain.expected_ns;
+    assert!((100_000..115_000).contains(&left_ns), "{gain:?} of {step_ns}");
+}
+
 #[test]
 fn what_is_set_up_in_each_step_is_won_with_what_a_capture_records() {
     let mut trace = Trace::default();
