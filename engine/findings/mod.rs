@@ -218,9 +218,14 @@ impl Finding {
         self.rule == BEFORE_STEADY
     }
 
+    /// Whether it says that the GPU ran no kernel.
+    fn tells_no_kernels(&self) -> bool {
+        NO_KERNELS.contains(&self.rule.as_str())
+    }
+
     /// Whether it says what is judged, not what the program could do better in it.
     fn tells_scope(&self) -> bool {
-        [OUTSIDE, BEFORE_STEADY].iter().chain(&NO_KERNELS).any(|rule| self.rule == *rule)
+        [OUTSIDE, BEFORE_STEADY].contains(&self.rule.as_str()) || self.tells_no_kernels()
     }
 }
 

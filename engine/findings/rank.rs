@@ -80,6 +80,8 @@ impl<'a> Ranking<'a> {
         let any_outside = findings.iter().any(|(_, finding)| finding.looks_outside());
         findings.sort_by_key(|(ranked_ns, finding)| match ranked_ns {
             None if finding.severity == Severity::High => (0, Reverse(0)),
+            // What the GPU waits for is set-up then, or copies that nothing computes on.
+            None if finding.tells_no_kernels() => (0, Reverse(0)),
             // What is lost in the window is little of the run.
             None if finding.looks_outside() => (1, Reverse(i64::MAX - 1)),
             None if finding.looks_before_steady() => (1, Reverse(i64::MAX - 2)),

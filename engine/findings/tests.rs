@@ -232,6 +232,24 @@ fn what_tells_the_time_outside_comes_before_that_it_lies_there() {
 }
 
 #[test]
+fn that_no_kernel_ran_comes_first_and_is_said_once() {
+    let mut sample = Sample::default();
+    let run = sample.run();
+    let device = sample.device(run, 0, "Tesla T4", 20_000_000, &[("compute_ns", 0)]);
+    let pinning = sample.rule("allocation-stalls", "Memory is allocated", EntityKind::Device);
+    sample.find(pinning, device, Some(("idle", 12_000_000)), "set-up");
+    let none = sample.rule("no-kernels", "The GPU only copies", EntityKind::Run);
+    sample.rules[none].severity = Some(Severity::Medium);
+    sample.find(none, run, None, "No kernel was recorded");
+    let review = sample.review();
+    let rules: Vec<&str> = review.findings.iter().map(|finding| finding.rule.as_str()).collect();
+    assert_eq!(rules, ["no-kernels", "allocation-stalls"]);
+    let verdict = review.verdict.plain();
+    assert!(verdict.starts_with("No kernel was recorded. "), "{verdict}");
+    assert_eq!(verdict.matches("No kernel").count(), 1, "{verdict}");
+}
+
+#[test]
 fn a_heading_has_the_name_of_the_culprit() {
     let mut sample = two_gpus();
     for judgement in &mut sample.judgements {

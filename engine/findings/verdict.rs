@@ -37,7 +37,8 @@ pub(super) fn verdict(
     if is_of_kernels_alone(facts) {
         return of_kernels(facts, devices, findings);
     }
-    let capture = findings.iter().find(|finding| finding.gain.is_none() && finding.severity == Severity::High);
+    let is_grave = |finding: &&Finding| finding.severity == Severity::High || finding.tells_no_kernels();
+    let capture = findings.iter().filter(|finding| finding.gain.is_none()).find(is_grave);
     if devices.is_empty() {
         return nothing(facts, notes);
     }
@@ -53,7 +54,9 @@ pub(super) fn verdict(
     }
     let words = match capture {
         // It tells of the program, and comes before all that is lost in the window.
-        Some(finding) if finding.tells_before() => Sentence::default().sentence(&finding.summary).own(". "),
+        Some(finding) if finding.tells_before() || finding.tells_no_kernels() => {
+            Sentence::default().sentence(&finding.summary).own(". ")
+        }
         Some(finding) => Sentence::default().own("Read with care (").sentence(&within(&finding.headline)).own("): "),
         None => lacking(facts),
     };
@@ -75,7 +78,8 @@ pub(super) fn verdict(
         Some((finding, gain)) => {
             let words = beside(loss(words, devices, (finding, gain), findings, known), finding, findings);
             let words = inside_beside(words, facts, (finding, gain), findings);
-            match before_that(findings).filter(|before| !(is_outside_first && before.looks_outside())) {
+            let is_said = |before: &Finding| before.tells_no_kernels() || is_outside_first && before.looks_outside();
+            match before_that(findings).filter(|before| !is_said(before)) {
                 Some(before) => words.own(" ").sentence(&before.summary).own("."),
                 None => words,
             }

@@ -101,11 +101,13 @@ impl Launches {
     }
 }
 
-/// The launches of a timeline that lack their work; absent where none does, and where no work of a GPU was recorded at all.
+/// The launches of a timeline that lack their work; absent where none does, and where no work of a GPU was recorded at all, or that of one may be any
+/// process's.
 /// `uncorrelated` are the starts of kernels without a correlation: those that no other id joined to a call may each be the work
 /// of one.
 pub(super) fn launches(timeline: &Timeline, uncorrelated: Vec<i64>) -> Option<LostLaunches> {
-    if timeline.gpu_op_count() == 0 { None } else { launches_of(timeline, uncorrelated, Role::of) }
+    let is_unknown = (0..timeline.devices.len() as u32).any(|device| timeline.has_unknown_launcher(device));
+    if timeline.gpu_op_count() == 0 || is_unknown { None } else { launches_of(timeline, uncorrelated, Role::of) }
 }
 
 fn launches_of(timeline: &Timeline, mut uncorrelated: Vec<i64>, role_of: fn(&str) -> Role) -> Option<LostLaunches> {

@@ -99,6 +99,8 @@ pub struct Timeline {
     /// Whether operations without a call were asked for by calls that the recording lacks, as where its window begins after
     /// them: what the host did before such an operation is not known then, and is not guessed.
     pub lacks_calls: bool,
+    /// Whether the recording says of no call what it returned.
+    pub lacks_return_codes: bool,
     /// Whether the report holds samples of CPU call stacks, of any thread.
     pub has_cpu_samples: bool,
     /// Those of threads that call CUDA; where no call was recorded, of all threads.
@@ -258,6 +260,23 @@ impl Timeline {
     /// The process that a thread belongs to.
     pub fn process_of(&self, thread: u32) -> u32 {
         self.threads.get(thread as usize).map_or(NONE, |thread| thread.process)
+    }
+
+    /// The processes that make calls, in order.
+    pub(crate) fn calling_processes(&self) -> Vec<u32> {
+        let mut is_calling = vec![false; self.processes.len()];
+        for thread in &self.api.thread {
+            if let Some(is_calling) = is_calling.get_mut(self.process_of(*thread) as usize) {
+                *is_calling = true;
+            }
+        }
+        (0_u32..).zip(is_calling).filter(|(_, is_calling)| *is_calling).map(|(process, _)| process).collect()
+    }
+
+    /// Whether work of a device was launched by one of several processes, and it is not known by which.
+    pub(crate) fn has_unknown_launcher(&self, device: u32) -> bool {
+        let is_of_none = self.streams.iter().any(|stream| stream.device == device && stream.process == NONE);
+        is_of_none && self.calling_processes().len() > 1
     }
 
     /// What was launched as the kernel at an index, by its geometry.

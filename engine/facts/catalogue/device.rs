@@ -98,6 +98,13 @@ const IDENTITY: &[Fact] = &[
     ),
     fact("process_count", Int, Report, Intensive, "Processes that ran work on this GPU."),
     fact(
+        "possible_process_count",
+        Int,
+        CudaApi,
+        Incomparable,
+        "Processes whose calls are in the report, where it does not tell which of them launched the work of this GPU, as in traces of several ranks that were merged into one file.",
+    ),
+    fact(
         "process_device_count",
         Int,
         Report,

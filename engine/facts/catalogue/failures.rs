@@ -12,7 +12,7 @@ pub(super) const FAILURES: &[Fact] = &[
         Int,
         CudaApi,
         Extensive,
-        "CUDA API calls that returned an error; 'not ready' answers of polling calls do not count, nor errors that end all that a context does (kernel_error_call), nor what calls after the last work of a program are told of a context that is gone.",
+        "CUDA API calls that returned an error; 'not ready' answers of polling calls do not count, nor errors that end all that a context does (kernel_error_call), nor what calls after the last work of a program are told of a context that is gone. Absent in traces of the PyTorch Profiler, which do not say what calls return.",
     ),
     fact("api_error_call", Text, CudaApi, Incomparable, "The API that failed most often; absent when none failed."),
     fact("api_error_call_count", Int, CudaApi, Extensive, "How often it failed with the error that it returned most."),

@@ -163,7 +163,13 @@ pub(super) const RUN: &[Fact] = &[
         Extensive,
         "CUDA API calls that launch a kernel or a graph, without those that returned an error.",
     ),
-    fact("failed_launch_count", Int, CudaApi, Extensive, "CUDA API calls that should launch, and returned an error."),
+    fact(
+        "failed_launch_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "CUDA API calls that should launch, and returned an error. Absent in traces of the PyTorch Profiler, which do not say what calls return.",
+    ),
     fact(
         "cuda_trace_requested",
         Bool,

@@ -12,11 +12,11 @@ use crate::ledger::{Account, Op, OpKind};
 use crate::timeline::columns::{Direction, HostMemory, MigrationCause};
 use crate::timeline::link::LinkRates;
 use crate::timeline::union::Union;
-use crate::timeline::{Device, NONE, NameId, Timeline};
+use crate::timeline::{NONE, NameId, Timeline};
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
-    identity(&timeline.devices[device.ops.device as usize], device, facts);
+    identity(timeline, device, facts);
     let of_process = |process: &u32| context.devices.iter().filter(|other| other.processes.contains(process)).count();
     facts.set("process_device_count", device.processes.iter().map(of_process).max().unwrap_or(0) as i64);
     window(device, facts);
@@ -47,9 +47,16 @@ fn reloads(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     facts.set("code_reload_count", count);
 }
 
-fn identity(known: &Device, device: &DeviceContext, facts: &mut Entity) {
+/// The processes of a recording with calls, where some work of a device names none of them.
+fn possible_processes(timeline: &Timeline, device: u32) -> Option<i64> {
+    timeline.has_unknown_launcher(device).then(|| timeline.calling_processes().len() as i64)
+}
+
+fn identity(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+    let known = &timeline.devices[device.ops.device as usize];
     facts.set("number", known.number);
     facts.set("process_count", device.processes.len() as i64);
+    facts.set_some("possible_process_count", possible_processes(timeline, device.ops.device));
     let Some(properties) = &known.properties else { return };
     facts.set_some("name", properties.name.clone());
     facts.set_some("is_integrated", properties.is_integrated);

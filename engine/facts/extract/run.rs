@@ -87,7 +87,7 @@ fn calls(context: &Context<'_>, facts: &mut Entity) {
     facts.set("launch_call_count", launches.count() as i64 - failed);
     let is_graph = |name: &&NameId| is_graph_launch(timeline.name(**name));
     facts.set("graph_launch_call_count", timeline.api.name.iter().filter(is_graph).count() as i64);
-    facts.set("failed_launch_count", failed);
+    facts.set_some("failed_launch_count", Some(failed).filter(|_| !timeline.lacks_return_codes));
     facts.set("is_torn_down", is_torn_down(timeline));
     errors(context, facts);
 }
@@ -127,6 +127,9 @@ fn failed_launches(context: &Context<'_>) -> i64 {
 
 fn errors(context: &Context<'_>, facts: &mut Entity) {
     let timeline = context.timeline;
+    if timeline.lacks_return_codes {
+        return;
+    }
     let is_of_program = errors_of_program(context);
     let errors: Vec<&ApiError> = timeline.api.errors.iter().filter(|error| is_of_program(error)).collect();
     let (fatal, errors): (Vec<&ApiError>, Vec<&ApiError>) =

@@ -115,6 +115,7 @@ pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, seen:
         ..Source::default()
     };
     timeline.lacks_calls = true;
+    timeline.lacks_return_codes = true;
     describe_unlisted(timeline, &summary.metadata);
     let damage = damage(summary).map(|text| format!("{text}. {RECORD_AGAIN}."));
     let texts: Vec<String> = damage.into_iter().chain(lost.map(|lost| lost::sentence(lost, is_damaged))).collect();

@@ -159,7 +159,8 @@ impl Part {
             _ => None,
         };
         let stream = StreamKey {
-            process: self.frame.process,
+            // The trace tells the device alone: whose work it is, the calls tell.
+            process: None,
             device: work.device,
             context: work.context.unwrap_or(0),
             stream: work.stream.or_else(of_thread).unwrap_or(0),

@@ -4,14 +4,14 @@
 //! before it ends between two events; else the block is read again from where that one really ended. So the result is that
 //! of reading the document in one go.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use super::document::{Found, State, Unread, last_event, read_piece};
-use super::event::{Activity, Event, Id, Sink};
+use super::event::{Event, Sink};
 use super::metadata::Metadata;
 use super::problems::{Ending, Problem, Problems, Unreadable};
 use super::record::is_near;
@@ -54,8 +54,6 @@ pub(super) struct Frame {
     amid_ns: i64,
     /// The earliest of the first events: the start of the recording, about.
     pub(super) zero_ns: i64,
-    /// The process that was recorded, where it is but one.
-    pub(super) process: Option<i64>,
 }
 
 /// A part of the file.
@@ -136,21 +134,14 @@ fn is_archive(head: &[u8]) -> bool {
     !is_json && head.get(257..262) == Some(b"ustar")
 }
 
-/// Starts and processes of the first events.
+/// Starts of the first events.
 #[derive(Default)]
-struct First {
-    starts: Vec<i64>,
-    processes: BTreeSet<i64>,
-}
+struct First(Vec<i64>);
 
 impl Sink for First {
     fn event(&mut self, event: &Event<'_>) {
         if event.duration_ns > 0 {
-            self.starts.push(event.start_ns);
-        }
-        let is_of_host = matches!(event.activity, Activity::Call(_) | Activity::Operator(_) | Activity::Frame);
-        if let (Id::Number(process), true) = (event.pid, is_of_host) {
-            self.processes.insert(process);
+            self.0.push(event.start_ns);
         }
     }
 }
@@ -158,15 +149,14 @@ impl Sink for First {
 impl First {
     /// The median is amid the recording even where some times are absurd.
     fn frame(mut self) -> Option<Frame> {
-        let middle = self.starts.len() / 2;
-        if self.starts.is_empty() {
+        let middle = self.0.len() / 2;
+        if self.0.is_empty() {
             return None;
         }
-        let amid_ns = *self.starts.select_nth_unstable(middle).1;
-        let near = self.starts.iter().copied().filter(|start| is_near(*start, amid_ns));
+        let amid_ns = *self.0.select_nth_unstable(middle).1;
+        let near = self.0.iter().copied().filter(|start| is_near(*start, amid_ns));
         let zero_ns = near.min().unwrap_or(amid_ns);
-        let process = self.processes.first().copied().filter(|_| self.processes.len() == 1);
-        Some(Frame { amid_ns, zero_ns, process })
+        Some(Frame { amid_ns, zero_ns })
     }
 }
 

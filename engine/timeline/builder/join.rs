@@ -47,6 +47,12 @@ impl Join {
         Self { by_process, only }
     }
 
+    /// The processes that have any.
+    pub(super) fn callers(&self) -> Vec<u32> {
+        let processes = self.by_process.split_last().map_or(&[][..], |(_, of_processes)| of_processes);
+        (0_u32..).zip(processes).filter(|(_, calls)| calls.is_some()).map(|(process, _)| process).collect()
+    }
+
     /// The call that a process made with this id, or [`NONE`]. An operation that names no process is looked up in the
     /// only process there is. Operations mostly run in the order of their ids: a search begins `near` where the last one ended.
     pub(super) fn find(&self, process: u32, id: u32, near: &mut usize) -> u32 {

@@ -10,6 +10,7 @@ mod held;
 mod inventory;
 mod join;
 mod keys;
+mod launchers;
 mod limits;
 mod names;
 mod ops;

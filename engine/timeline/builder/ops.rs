@@ -2,9 +2,10 @@
 
 use super::Builder;
 use super::join::Join;
+use super::launchers;
 use crate::parallel::{self, Threads};
 use crate::timeline::columns::{GpuOps, KernelShape, Kernels};
-use crate::timeline::{NONE, Times};
+use crate::timeline::{NONE, Timeline, Times};
 
 /// Fewer rows are not worth a thread.
 const MIN_ROWS_OF_THREAD: usize = 1 << 16;
@@ -49,18 +50,21 @@ impl Builder {
         }
         let correlations = std::mem::take(&mut self.api_correlations);
         let join = Join::new(&timeline.threads, timeline.processes.len(), &timeline.api.thread, &correlations);
+        let owners = launchers::of_streams(timeline, &join);
+        timeline.streams.iter_mut().zip(owners).for_each(|(stream, owner)| stream.process = owner);
+        let Timeline { kernels, graphs, copies, memsets, streams, .. } = timeline;
         for ops in [&mut kernels.ops, &mut graphs.ops, &mut copies.ops, &mut memsets.ops] {
             let rows = ops.len().div_ceil(on.at_most(usize::MAX)).max(MIN_ROWS_OF_THREAD);
             let parts = ops.call.chunks_mut(rows).zip(ops.stream.chunks(rows));
             parallel::map(on, parts, |(calls, of)| {
                 let mut near = 0;
                 for (call, stream) in calls.iter_mut().zip(of).filter(|(call, _)| **call != NONE) {
-                    let process = timeline.streams.get(*stream as usize).map_or(NONE, |stream| stream.process);
+                    let process = streams.get(*stream as usize).map_or(NONE, |stream| stream.process);
                     *call = join.find(process, *call, &mut near);
                 }
             });
         }
-        migrations.ops.call.fill(NONE);
+        timeline.migrations.ops.call.fill(NONE);
     }
 }
 

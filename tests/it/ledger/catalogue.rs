@@ -124,6 +124,14 @@ fn lossy() -> Facts {
     facts(&path)
 }
 
+/// A trace of two ranks that does not tell which of them launched what.
+fn of_either() -> Facts {
+    let folder = temp::folder();
+    let path = folder.path().join("trace.json");
+    std::fs::write(&path, trace::two_ranks(0)).unwrap();
+    facts(&path)
+}
+
 /// A trace without work of a GPU that tells of one, and of another accelerator.
 fn without_work() -> Facts {
     let folder = temp::folder();
@@ -220,6 +228,7 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&traced()));
     set.extend(names_in(&in_rounds()));
     set.extend(names_in(&lossy()));
+    set.extend(names_in(&of_either()));
     set.extend(names_in(&unusable()));
     set.extend(names_in(&facts(&damage::no_copies(temp::folder().path()))));
     set.extend(names_in(&facts(&damage::every_other_kernel(temp::folder().path()))));

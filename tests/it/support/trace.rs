@@ -46,6 +46,23 @@ pub fn trace(steps: i64, spelling: Spelling) -> String {
     format!("{{\"deviceProperties\": [{DEVICE}], \"traceEvents\": [{}\n]}}\n", events.join(","))
 }
 
+/// Two ranks in one file, one behind the other: process 99 with GPU 0, and process 98 with GPU 1, whose events come later.
+pub fn two_ranks(later_us: i64) -> String {
+    let first = trace(6, Spelling::Today);
+    let (head, events) = first.split_once("\"traceEvents\": [").unwrap();
+    let events = events.trim_end().trim_end_matches("]}");
+    let later = |at: &str| (at.parse::<i64>().unwrap() + later_us).to_string();
+    let mut second = String::new();
+    for part in events.replace("\"ts\": \"", "\"ts\": ").split_inclusive("\"ts\": ") {
+        let digits = part.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(0);
+        let at = if second.ends_with("\"ts\": ") { later(&part[..digits]) } else { part[..digits].to_owned() };
+        second.push_str(&at);
+        second.push_str(part[digits..].strip_prefix('"').filter(|_| digits > 0).unwrap_or(&part[digits..]));
+    }
+    let second = second.replace("\"pid\": 99", "\"pid\": 98").replace("\"device\": 0", "\"device\": 1");
+    format!("{head}\"traceEvents\": [{events},{}\n]}}\n", second.replace("\"pid\": 0", "\"pid\": 1"))
+}
+
 /// A training step of 1 ms with Python frames (`with_stack`): a batch that the loop prepares itself, a forward operator in
 /// `train_step`, its backward on another thread, and a value read back in `log`.
 fn framed_step(number: i64) -> String {
