@@ -63,8 +63,27 @@ fn print(text: &str) -> io::Result<()> {
     }
 }
 
+/// Refuses a link out of the folder that it lies in: what reviews a stranger's branch writes into a folder that the stranger fills, and
+/// a link there may lead to any file of the machine. One to a pipe or a device, as `/dev/stdout` is, leads nowhere else.
+fn check_link(path: &Path) -> io::Result<()> {
+    let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    let Ok(target) = fs::canonicalize(path) else { return Ok(()) };
+    if !is_link || fs::metadata(&target).is_ok_and(|found| !found.is_file()) {
+        return Ok(());
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match target.starts_with(fs::canonicalize(folder)?) {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            ErrorKind::PermissionDenied,
+            "it is a link that leads out of its folder: name the file that it leads to",
+        )),
+    }
+}
+
 /// Writes a file beside the one that is asked for and renames it, so that nobody ever reads half a review.
 fn replace(text: &str, path: &Path) -> io::Result<()> {
+    check_link(path)?;
     // A link's target is what is meant; a pipe or a device cannot be renamed over.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {

@@ -118,6 +118,27 @@ fn links_of_a_configuration_that_was_found_lead_nowhere_else() {
     project.review(&[]).code(2).stderr(contains("leads out").and(contains("SECRET").not()));
 }
 
+#[cfg(unix)]
+#[test]
+fn output_goes_through_no_link_out_of_its_folder() {
+    use std::os::unix::fs::symlink;
+    let (folder, outside) = (temp::folder(), temp::folder());
+    let kept = outside.path().join("kept.txt");
+    std::fs::write(&kept, "KEPT").unwrap();
+    symlink(&kept, folder.path().join("review.md")).unwrap();
+    let arguments = |output| ["review", &healthy(), "--output", output].map(str::to_owned);
+    coldspot_in(folder.path(), &arguments("review.md")).code(2).stderr(contains("leads out of its folder"));
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), "KEPT");
+    // One that stays there is followed, and one to where nothing is becomes the review.
+    symlink("target.md", folder.path().join("inside.md")).unwrap();
+    std::fs::write(folder.path().join("target.md"), "").unwrap();
+    coldspot_in(folder.path(), &arguments("inside.md")).code(0);
+    assert!(std::fs::read_to_string(folder.path().join("target.md")).unwrap().starts_with("# coldspot"));
+    symlink(outside.path().join("none"), folder.path().join("dangling.md")).unwrap();
+    coldspot_in(folder.path(), &arguments("dangling.md")).code(0);
+    assert!(!outside.path().join("none").exists());
+}
+
 #[test]
 fn a_scorecard_is_not_quoted() {
     let project = Project::with("templates = 'mine'");
