@@ -50,6 +50,11 @@ pub(super) fn run(task: &Task) -> Result<Exit, Failure> {
     let report = analysis.review(&arguments.report, &Request::default())?;
     let baseline = Baseline::of(&report.review);
     output::write(&baseline.to_json(), Some(&arguments.file))?;
+    if let Some(why) = report.gates.not_whole {
+        let note =
+            "the findings of the rest are not in the baseline, and those in it may be larger or smaller than they are";
+        output::eprint_message(&format!("coldspot: {why}: {note}"));
+    }
     warn_of_errors(&report.review.errors, "and what they would find is not in the baseline");
     Ok(exit_of(&report.review.errors).unwrap_or(Exit::Ok))
 }

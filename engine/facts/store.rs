@@ -174,6 +174,23 @@ impl Facts {
         }
     }
 
+    /// Why the times of a recording, and what is found in it, are not those of the whole program: the one answer for all that holds a
+    /// recording against a limit, or keeps it for later. `None` where nothing says so.
+    pub fn why_not_whole(&self) -> Option<&'static str> {
+        if self.is_damaged() {
+            Some("the file is damaged, and a part of what was recorded is not in it")
+        } else if self.is_incomplete() {
+            Some(
+                "work of the GPU is missing, lost by the profiler or unreadable, which looks like less work and more idle time",
+            )
+        } else if self.unusable_work().is_some() {
+            // Each may have taken any time.
+            Some("work of the GPU was left out that makes no sense, and may be any part of what ran")
+        } else {
+            self.unmeasured_work()
+        }
+    }
+
     /// The share of the calls that should launch and returned an error: what they should do takes no time.
     pub fn failed_launch_share(&self) -> f64 {
         let count = |name: &str| self.run().and_then(|run| run.int(name)).unwrap_or(0).max(0) as f64;

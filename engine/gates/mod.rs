@@ -72,19 +72,28 @@ pub struct Gates {
     pub gates: Vec<Gate>,
     /// Budgets that only a comparison can evaluate; none in a comparison.
     pub needing_base: Vec<BaseGate>,
+    /// Why the report that was reviewed does not hold the whole program's work; absent where nothing says so, and in a comparison,
+    /// which tells it of its sides.
+    pub not_whole: Option<&'static str>,
 }
 
 impl Gates {
     /// No gates at all.
     pub fn none() -> Self {
-        Self { fail_on: None, allows_unknown: false, gates: Vec::new(), needing_base: Vec::new() }
+        Self { fail_on: None, allows_unknown: false, gates: Vec::new(), needing_base: Vec::new(), not_whole: None }
     }
 
     /// Holds a review of these facts against conditions.
     pub fn of_review(review: &Review, facts: &Facts, conditions: &Conditions) -> Self {
         let (gates, needing_base) = review::gates(review, facts, conditions);
         let Conditions { fail_on, allow_unknown, .. } = conditions;
-        Self { fail_on: fail_on.findings.least(), allows_unknown: *allow_unknown, gates, needing_base }
+        Self {
+            fail_on: fail_on.findings.least(),
+            allows_unknown: *allow_unknown,
+            gates,
+            needing_base,
+            not_whole: facts.why_not_whole(),
+        }
     }
 
     /// Holds a comparison of these runs against conditions.
@@ -92,7 +101,13 @@ impl Gates {
         let kept = Sides::of(|side| kept(&comparison.odd, side, runs.get(side)));
         let gates = comparison::gates(comparison, Sides { base: &kept.base, head: &kept.head }, conditions);
         let Conditions { fail_on, allow_unknown, .. } = conditions;
-        Self { fail_on: fail_on.findings.least(), allows_unknown: *allow_unknown, gates, needing_base: Vec::new() }
+        Self {
+            fail_on: fail_on.findings.least(),
+            allows_unknown: *allow_unknown,
+            gates,
+            needing_base: Vec::new(),
+            not_whole: None,
+        }
     }
 
     /// Whether a gate was evaluated and does not hold, or does not hold as measured where that cannot be decided.

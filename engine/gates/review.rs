@@ -14,16 +14,7 @@ use crate::text::escape;
 
 /// Why a number is none of the program's.
 pub(super) fn incomplete(facts: &Facts) -> Option<String> {
-    let why = match (facts.is_damaged(), facts.is_incomplete(), facts.unusable_work()) {
-        (true, ..) => "the file is damaged, and a part of what was recorded is not in it",
-        (false, true, _) => {
-            "work of the GPU is missing, lost by the profiler or unreadable, which looks like less work and more idle time"
-        }
-        // Each may have taken any time.
-        (false, false, Some(_)) => "work of the GPU was left out that makes no sense, and may be any part of what ran",
-        (false, false, None) => facts.unmeasured_work()?,
-    };
-    Some(why.to_owned())
+    facts.why_not_whole().map(str::to_owned)
 }
 
 /// Rules that are named of those that went wrong.

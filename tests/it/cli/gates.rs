@@ -417,6 +417,29 @@ fn a_review_says_what_fails_on_findings() {
     without.review(&["--fail-on", "high"]).success().stdout(contains("| `fail-on` | `high` | ✓ passed | no finding"));
 }
 
+/// What such a file knows is a part of what a whole recording would show.
+#[test]
+fn a_baseline_of_a_recording_that_lacks_work_says_so() {
+    let project = Project::new();
+    let facts = project.facts();
+    let written = |fact: &str, value: serde_json::Value| {
+        let mut facts = facts.clone();
+        facts["runs"][0][fact] = value;
+        project.write("facts.json", facts.to_string());
+        project.coldspot(&["baseline", "write", "known.json", "facts.json"]).success().err()
+    };
+    assert_eq!(written("kernel_count", facts["runs"][0]["kernel_count"].clone()), "");
+    for (fact, value, why) in [
+        ("is_file_damaged", true.into(), "the file is damaged"),
+        ("lacks_gpu_work", true.into(), "work of the GPU is missing"),
+        ("unusable_gpu_row_count", 3.into(), "that makes no sense"),
+        ("kernel_error_call", "cudaDeviceSynchronize".into(), "a kernel failed"),
+    ] {
+        let error = written(fact, value);
+        assert!(error.contains(why) && error.contains("are not in the baseline"), "{fact}: {error}");
+    }
+}
+
 #[test]
 fn mistakes_are_told_with_the_way_out() {
     let project = Project::with("[[source]]\nkernel = 'k'\nfile = 'code'\n");
