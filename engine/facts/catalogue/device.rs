@@ -101,7 +101,7 @@ const IDENTITY: &[Fact] = &[
         "possible_process_count",
         Int,
         CudaApi,
-        Incomparable,
+        Intensive,
         "Processes whose calls are in the report, where it does not tell which of them launched the work of this GPU, as in traces of several ranks that were merged into one file.",
     ),
     fact(
