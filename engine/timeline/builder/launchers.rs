@@ -44,7 +44,7 @@ fn of_devices(timeline: &Timeline, join: &Join, callers: &[u32]) -> Vec<u32> {
         let settled: Vec<u32> = fitting.iter().filter(|fit| fit.len() == 1).map(|fit| fit[0]).collect();
         let is_free = |process: &u32| !settled.contains(process);
         let mut is_same = true;
-        for fit in fitting.iter_mut().filter(|fit| fit.len() > 1 && !fit.iter().all(|process| is_free(process))) {
+        for fit in fitting.iter_mut().filter(|fit| fit.len() > 1 && !fit.iter().all(is_free)) {
             fit.retain(is_free);
             is_same = false;
         }
