@@ -46,6 +46,7 @@ mod readers {
     mod kineto;
     mod kineto_pages;
     mod kineto_places;
+    mod merged_traces;
     mod ncu;
     mod ncu_rep;
     mod nsys_rep;

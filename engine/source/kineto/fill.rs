@@ -2,6 +2,7 @@
 
 use super::details;
 use super::event::{Activity, CopyWork, Event, GpuWork, Id, Kernel, MemoryKind, Sink};
+use super::pids::Pids;
 use super::pipeline::Frame;
 use super::places::Places;
 use super::text::Text;
@@ -56,6 +57,8 @@ pub(super) struct Part {
     /// When the first event begins, of all that a viewer of traces shows: the timeline has no rows of some of them, such as the
     /// profiler's own. On the clock of [`Part::times`].
     pub(super) first_ns: Option<i64>,
+    /// Processes and GPUs that are called by words.
+    pub(super) pids: Pids,
     frame: Frame,
     limits: Limits,
 }
@@ -72,6 +75,7 @@ impl Part {
             details: details::Found::default(),
             uncorrelated: Vec::new(),
             first_ns: None,
+            pids: Pids::default(),
             frame,
             limits,
         }
@@ -109,7 +113,7 @@ impl Sink for Part {
             }
             Activity::Operator(operator) => {
                 self.range(event, RangeKind::Operator, event.name);
-                let (times, thread) = (self.interval(event), thread(event));
+                let (times, thread) = (self.interval(event), self.thread(event));
                 self.places.operator(operator, times, thread);
                 self.details.operator(event, operator, (times, thread));
             }
@@ -117,7 +121,8 @@ impl Sink for Part {
             Activity::Step => self.range(event, RangeKind::Annotation, Text::new(STEP, false)),
             Activity::Frame => {
                 self.range(event, RangeKind::PythonFrame, event.name);
-                self.places.frame(event, self.interval(event), thread(event));
+                let (times, thread) = (self.interval(event), self.thread(event));
+                self.places.frame(event, times, thread);
             }
             Activity::Overhead => {
                 let call = self.call(event);
@@ -152,16 +157,20 @@ impl Part {
         Interval::new(start, end)
     }
 
-    fn op(&self, event: &Event<'_>, work: &GpuWork) -> OpEvent {
+    fn op(&mut self, event: &Event<'_>, work: &GpuWork) -> OpEvent {
         let (start, end) = self.times(event);
         let of_thread = || match event.tid {
             Id::Number(number) => Some(number),
             _ => None,
         };
+        let device = match event.pid {
+            Id::Text(words) => self.pids.of_device(words, work.device).unwrap_or(work.device),
+            _ => work.device,
+        };
         let stream = StreamKey {
             // The trace tells the device alone: whose work it is, the calls tell.
             process: None,
-            device: work.device,
+            device,
             context: work.context.unwrap_or(0),
             stream: work.stream.or_else(of_thread).unwrap_or(0),
         };
@@ -193,13 +202,25 @@ impl Part {
 
     fn call(&mut self, event: &Event<'_>) -> CallEvent {
         let (start, end) = self.times(event);
-        CallEvent { start, end, thread: thread(event), name: self.name(event.name) }
+        CallEvent { start, end, thread: self.thread(event), name: self.name(event.name) }
     }
 
     fn range(&mut self, event: &Event<'_>, kind: RangeKind, name: Text<'_>) {
         let (start, end) = self.times(event);
         let label = LabelKey { kind, domain: 0, name: self.name(name) };
-        self.chunk.range(&RangeEvent { start, end: Some(end), thread: thread(event), label });
+        let thread = self.thread(event);
+        self.chunk.range(&RangeEvent { start, end: Some(end), thread, label });
+    }
+
+    /// Rows of the profiler itself have a negative process: they are about all threads.
+    fn thread(&mut self, event: &Event<'_>) -> Option<ThreadKey> {
+        let Id::Number(id) = event.tid else { return None };
+        let process = match event.pid {
+            Id::Number(process) => (process >= 0).then_some(process),
+            Id::Text(words) => self.pids.of_process(words),
+            Id::Missing => None,
+        }?;
+        Some(ThreadKey { process, id })
     }
 
     fn name(&mut self, text: Text<'_>) -> NameKey {
@@ -225,14 +246,6 @@ fn link(correlation: Option<i64>, external_id: Option<i64>) -> Option<u32> {
     match correlation {
         Some(id) => number(id),
         None => external_id.filter(|id| *id > 0).and_then(number).filter(|id| *id < EXTERNAL).map(|id| id | EXTERNAL),
-    }
-}
-
-/// Rows of the profiler itself have a negative process: they are about all threads.
-const fn thread(event: &Event<'_>) -> Option<ThreadKey> {
-    match (event.pid, event.tid) {
-        (Id::Number(process @ 0..), Id::Number(id)) => Some(ThreadKey { process, id }),
-        _ => None,
     }
 }
 

@@ -25,6 +25,7 @@ mod members;
 mod metadata;
 mod number;
 pub(super) mod open;
+mod pids;
 mod pipeline;
 mod places;
 mod problems;
@@ -39,6 +40,7 @@ use std::path::Path;
 
 use self::fill::{Part, Seen};
 use self::open::{Source, WHOLE, is_compressed};
+use self::pids::Pids;
 use self::pipeline::Summary;
 use self::places::Places;
 use self::problems::{Ending, Unreadable};
@@ -111,7 +113,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     let mut builder = Builder::new(limits);
     let (mut count, mut seen, mut is_full, mut is_beyond_work) = (0_u64, Seen::default(), false, false);
     let (mut places, mut details, mut uncorrelated) = (Places::default(), details::Found::default(), Vec::new());
-    let mut first_ns = None;
+    let (mut first_ns, mut pids) = (None, Pids::default());
     let make = |frame| Part::new(limits, frame);
     let take = |part: Part, work_bytes| {
         seen.merge(part.seen);
@@ -125,6 +127,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
         places.merge(part.places);
         details.merge(part.details);
         uncorrelated.extend(part.uncorrelated);
+        pids.merge(part.pids);
         first_ns = first_ns.into_iter().chain(part.first_ns).min();
         builder.take(part.chunk);
         progress.rows(count, count.saturating_mul(WHOLE) / position().max(1));
@@ -147,6 +150,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     let (located, lost) = parallel::both(on, locate, || lost::launches(&timeline, uncorrelated));
     timeline.call_locations = located.unwrap_or_default();
     details.describe(&mut timeline, &summary.metadata);
+    pids.name(&mut timeline);
     describe::describe_capture(&mut timeline, &summary, seen, lost);
     timeline.begin_at_zero(first_ns);
     Ok(Recording::Timeline(Box::new(timeline)))

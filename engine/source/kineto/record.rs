@@ -5,6 +5,7 @@ use super::cursor::{Cursor, Fault, Value};
 use super::event::{Activity, Call, CopyWork, Event, GpuWork, Id, Kernel, Memory, MemoryKind, MemsetWork, Operator};
 use super::members::Members;
 use super::number::{integer, nanoseconds};
+use super::pids;
 use super::problems::Problem;
 use super::text::Text;
 
@@ -200,7 +201,8 @@ impl<'a> Record<'a> {
     fn device(&self) -> Result<i64, Problem> {
         let of_process = || match self.pid {
             Id::Number(number) => Some(number),
-            _ => None,
+            Id::Text(words) => pids::numbers(words.raw()).last(),
+            Id::Missing => None,
         };
         let device = self.args.int(args::Key::Device).or_else(of_process);
         device.filter(|device| *device >= 0).ok_or(Problem::NoDevice)

@@ -7,7 +7,7 @@ use coldspot::source::{ReadError, ReadOptions};
 
 use crate::support::analysis::{facts_of, try_timeline};
 use crate::support::trace::Spelling::{Old, Today};
-use crate::support::trace::{damaged, framed_trace, trace, two_ranks, with};
+use crate::support::trace::{damaged, framed_trace, trace, with};
 use crate::support::{sample_reports, temp};
 
 pub(super) fn facts(text: impl AsRef<[u8]>) -> Facts {
@@ -93,33 +93,6 @@ fn launches_without_their_work_are_counted_and_told() {
       {"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamEndCapture", "pid": 99, "tid": 99, "ts": 1499, "dur": 1},"#;
     let recorded = without_kernels(6, 1..5).replace("\"traceEvents\": [", &format!("\"traceEvents\": [{calls}"));
     assert_eq!(of(recorded).0, None);
-}
-
-#[test]
-fn each_rank_of_a_merged_trace_launches_the_work_of_its_own_gpu() {
-    let alone = facts(trace(6, Today));
-    let facts = facts(two_ranks(1_000));
-    let run = facts.run().unwrap();
-    assert_eq!((run.int("process_count"), run.int("device_count")), (Some(2), Some(2)));
-    assert_eq!((run.int("lost_launch_count"), run.get("lost_event_notice")), (None, None));
-    let of_alone = alone.of_kind(EntityKind::Device).next().unwrap().1;
-    for (_, device) in facts.of_kind(EntityKind::Device) {
-        for name in ["window_ns", "step_count", "idle_unknown_ns", "idle_host_ns", "idle_copy_call_ns"] {
-            assert_eq!(device.int(name), of_alone.int(name), "{name}");
-        }
-        assert_eq!((device.int("process_count"), device.int("possible_process_count")), (Some(1), None));
-    }
-}
-
-#[test]
-fn work_that_either_of_two_processes_may_have_launched_is_of_none() {
-    let facts = facts(two_ranks(0));
-    let run = facts.run().unwrap();
-    assert_eq!((run.int("lost_launch_count"), run.get("lost_event_notice")), (None, None));
-    for (_, device) in facts.of_kind(EntityKind::Device) {
-        assert_eq!(device.int("possible_process_count"), Some(2));
-        assert!(device.int("idle_unknown_ns").unwrap() > 0);
-    }
 }
 
 #[test]
