@@ -1,7 +1,7 @@
 //! Processes and GPUs that are called by words: who merges the traces of several ranks into one puts the rank before the number
 //! of the process, as in `[TP01] 4711` or `rank1 0`, so that the ranks' rows stay apart.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::text::Text;

@@ -37,6 +37,9 @@ struct Stretch {
     thread: u32,
 }
 
+/// What a forward operator and its backward one have alike: the process, and the number there.
+type Number = (Option<i64>, i64);
+
 /// An operator of which there is a forward or backward one too.
 #[derive(Debug, Clone, Copy)]
 struct Linked {
@@ -165,6 +168,7 @@ impl Places {
         let index_of = threads_of(timeline);
         let threads: Vec<Option<u32>> = self.threads.iter().map(|key| index_of.get(key).copied()).collect();
         let thread = |at: Stretch| threads.get(at.thread as usize).copied().flatten();
+        let process = |at: Stretch| self.threads.get(at.thread as usize).map(|key| key.process);
         let mut by_thread: HashMap<u32, Vec<(Interval, u32)>> = HashMap::default();
         for (at, stack) in &self.rows {
             let location = location_of.get(*stack as usize).copied().flatten();
@@ -174,7 +178,7 @@ impl Places {
         }
         if self.linked.iter().any(|row| row.is_backward) {
             let forward = in_order(by_thread.clone());
-            for (linked, location) in of_backward(&self.linked, &forward, &thread) {
+            for (linked, location) in of_backward(&self.linked, &forward, &thread, &process) {
                 if let Some(thread) = thread(linked.at) {
                     by_thread.entry(thread).or_default().push((linked.at.times, location));
                 }
@@ -286,34 +290,37 @@ pub(super) fn in_order(by_thread: HashMap<u32, Vec<(Interval, u32)>>) -> Vec<Thr
     threads
 }
 
-/// Backward operators with the location of the forward operator of their number. A number that two threads use tells none.
+/// Backward operators with the location of the forward operator of their number in the same process. A number that two threads of
+/// it use tells none.
 fn of_backward<'a>(
     linked: &'a [Linked],
     forward: &[ThreadRanges],
     thread: &impl Fn(Stretch) -> Option<u32>,
+    process: &impl Fn(Stretch) -> Option<i64>,
 ) -> Vec<(&'a Linked, u32)> {
-    let mut called: HashMap<i64, Option<(u32, i64)>> = HashMap::default();
+    let number = |row: &Linked| (process(row.at), row.sequence);
+    let mut called: HashMap<Number, Option<(u32, i64)>> = HashMap::default();
     for row in linked.iter().filter(|row| !row.is_backward) {
         let Some(thread) = thread(row.at) else { continue };
         let at = (thread, row.at.times.start);
-        let known = called.entry(row.sequence).or_insert(Some(at));
+        let known = called.entry(number(row)).or_insert(Some(at));
         *known = known.filter(|known| known.0 == thread).map(|known| known.max(at));
     }
-    let wanted: Vec<(i64, u32, i64)> =
-        called.iter().filter_map(|(sequence, at)| at.map(|(thread, start)| (*sequence, thread, start))).collect();
-    let mut by_thread: HashMap<u32, Vec<(i64, i64)>> = HashMap::default();
-    for (sequence, thread, start) in wanted {
-        by_thread.entry(thread).or_default().push((start, sequence));
+    let wanted: Vec<(Number, u32, i64)> =
+        called.iter().filter_map(|(number, at)| at.map(|(thread, start)| (*number, thread, start))).collect();
+    let mut by_thread: HashMap<u32, Vec<(i64, Number)>> = HashMap::default();
+    for (number, thread, start) in wanted {
+        by_thread.entry(thread).or_default().push((start, number));
     }
-    let mut location_of: HashMap<i64, u32> = HashMap::default();
+    let mut location_of: HashMap<Number, u32> = HashMap::default();
     for ranges in forward {
         let Some(mut moments) = by_thread.remove(&ranges.thread) else { continue };
         moments.sort_unstable();
         let mut cursor = LocationCursor::new(ranges);
-        location_of.extend(moments.into_iter().filter_map(|(start, sequence)| Some((sequence, cursor.at(start)?))));
+        location_of.extend(moments.into_iter().filter_map(|(start, number)| Some((number, cursor.at(start)?))));
     }
     let backward = linked.iter().filter(|row| row.is_backward);
-    backward.filter_map(|row| Some((row, *location_of.get(&row.sequence)?))).collect()
+    backward.filter_map(|row| Some((row, *location_of.get(&number(row))?))).collect()
 }
 
 /// The location of each call.

@@ -40,6 +40,19 @@ fn python_frames_tell_the_lines_of_the_program_and_the_backward_pass_those_of_th
 }
 
 #[test]
+fn another_process_numbers_its_operators_on_its_own() {
+    let text = framed_trace(8);
+    let (front, events) = text.split_once("\"traceEvents\": [").unwrap();
+    let other: Vec<&str> = events.lines().filter(|line| line.contains("\"Fwd thread id\": 0")).collect();
+    let other = other.join("\n").trim_end_matches(',').replace("\"pid\": 99", "\"pid\": 98");
+    assert!(other.contains("\"pid\": 98"));
+    let both = format!("{front}\"traceEvents\": [{other},{events}");
+    let told = sources(&facts(both));
+    let of = |name: &str| told.iter().find(|(known, _)| known == name).map(|(_, line)| line.as_str());
+    assert_eq!(of("backward_kernel"), Some("train.py:40 (train_step)"), "{told:?}");
+}
+
+#[test]
 fn stacks_of_operators_stand_for_frames_and_the_script_tells_what_is_its_own() {
     let frames = r#""Sequence number": 3, "Fwd thread id": 0"#;
     let stack = r#""Sequence number": 3, "Fwd thread id": 0, "Call stack": "/opt/x/functional.py(9): linear;run.py(3): go;run.py(8): <module>""#;
