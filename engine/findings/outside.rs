@@ -68,8 +68,8 @@ pub(super) fn outside(facts: &Facts, device: EntityId) -> Option<Sentence> {
     ((work_ns as f64) < NEARLY_ALL * outside.recorded_ns as f64).then(|| outside.told())
 }
 
-/// The same in short, where it is to be looked at before the first finding; `device` is that finding's. It says so where
-/// a finding tells what to look at there.
+/// The same in short, where it is more than the first finding is about; `device` is that finding's. It says that this is to be looked at first
+/// where that finding tells what to look at there.
 pub(super) fn outside_first(
     facts: &Facts,
     device: EntityId,
@@ -87,20 +87,21 @@ pub(super) fn outside_first(
     let recorded_ns = outside.recorded_ns.saturating_sub(outside.profiler_ns) as f64;
     let (words, main_ns) = outside.in_short();
     let leads = main_ns.is_some();
+    let leads_list = is_found && first.is_none_or(Finding::looks_outside);
+    let order = |leads: bool| if leads && leads_list { LOOK_FIRST } else { ". " };
     let own_ns = outside.own_ns() as f64;
     // A process does that once for each buffer, whatever the GPU repeats.
     if outside
         .pins()
         .is_some_and(|ns| main_ns == Some(ns) && ns as f64 >= MOST * recorded_ns && ns as f64 >= 2.0 * gain_ns)
     {
-        return Some(words.own(if is_found { LOOK_FIRST } else { ". " }));
+        return Some(words.own(order(true)));
     }
     let is_first = own_ns > 0.0 && own_ns >= MOST * recorded_ns && is_little(gain_ns, recorded_ns, own_ns, main_ns);
-    let order = if leads && is_found { LOOK_FIRST } else { ". " };
     let is_repeated = outside.device.int("repeat_count").is_some_and(|count| count >= REPEATED);
     // Work that comes again and again is the program's, unless next to all of the run lies outside of it.
     let is_most = is_found || own_ns >= NEXT_TO_ALL * recorded_ns;
-    (is_first && (leads && is_most || !is_repeated)).then(|| words.own(order))
+    (is_first && (leads && is_most || !is_repeated)).then(|| words.own(order(leads)))
 }
 
 fn is_pin(call: &str) -> bool {

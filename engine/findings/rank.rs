@@ -27,6 +27,10 @@ const LITTLE_IDLE_SHARE: f64 = 0.08;
 const COMPUTING_SHARE: f64 = 0.85;
 pub(super) const MAIN_KERNEL_SHARE: f64 = 0.5;
 
+/// Who says which function it waits for, and of which part of the window that is to be told before all else.
+const HOST_BOUND: &str = "host-bound";
+const CULPRIT_SHARE: f64 = 0.5;
+
 /// What counts under another finding is told from this part of it on.
 const TOLD_ELSEWHERE: f64 = 0.1;
 
@@ -78,10 +82,13 @@ impl<'a> Ranking<'a> {
         let is_note = |finding: &Finding| finding.severity == Severity::Info;
         let any_medium = findings.iter().any(|(_, finding)| is_medium(finding));
         let any_outside = findings.iter().any(|(_, finding)| finding.looks_outside());
+        let is_culprit_named = findings.iter().any(|(_, finding)| self.names_culprit(finding));
         findings.sort_by_key(|(ranked_ns, finding)| match ranked_ns {
             None if finding.severity == Severity::High => (0, Reverse(0)),
             // What the GPU waits for is set-up then, or copies that nothing computes on.
             None if finding.tells_no_kernels() => (0, Reverse(0)),
+            // Where the function is known that the GPU waits for, that is what to change; how much longer the run is says the verdict.
+            None if finding.looks_outside() && is_culprit_named => (2, Reverse(i64::MAX)),
             // What is lost in the window is little of the run.
             None if finding.looks_outside() => (1, Reverse(i64::MAX - 1)),
             None if finding.looks_before_steady() => (1, Reverse(i64::MAX - 2)),
@@ -110,6 +117,17 @@ impl<'a> Ranking<'a> {
         let cause = &self.occurrences[cause];
         let wins_ns = cause.ranked_ns(self.context.facts).filter(|wins_ns| cause.is_replayed() && *wins_ns > 0)?;
         (gain.recoverable_ns > wins_ns).then(|| gain.recoverable_ns.saturating_add(shared_ns) / 2)
+    }
+
+    /// Whether the GPU waits for one function most of its window, again and again, by the CPU samples of the launching thread.
+    fn names_culprit(&self, finding: &Finding) -> bool {
+        let facts = self.context.facts;
+        let device = || Some(facts.get(facts.related(finding.subject.entity, EntityKind::Device)?));
+        finding.rule == HOST_BOUND
+            && !finding.once
+            && finding.confidence == Confidence::High
+            && finding.gain.as_ref().is_some_and(|gain| gain.share >= CULPRIT_SHARE)
+            && device().is_some_and(|device| device.text("idle_host_culprit").is_some())
     }
 
     /// What a finding of a kernel without a number stands for.

@@ -232,6 +232,25 @@ fn what_tells_the_time_outside_comes_before_that_it_lies_there() {
 }
 
 #[test]
+fn a_function_that_the_gpu_waits_for_comes_before_how_much_longer_the_run_is() {
+    let first = |ns: i64, culprit: Option<&str>| {
+        let mut sample = Sample::default();
+        let run = sample.run();
+        let device = sample.device(run, 0, "Tesla V100", 20_000_000, &[("compute_ns", 2_000_000)]);
+        sample.facts.get_mut(device).set_some("idle_host_culprit", culprit);
+        let waits = sample.rule("host-bound", "The GPU waits for host code", EntityKind::Device);
+        sample.find(waits, device, Some(("idle_host", ns)), "host code");
+        let outside = sample.rule("short-gpu-window", "Most of the run lies outside", EntityKind::Device);
+        sample.rules[outside].severity = Some(Severity::Medium);
+        sample.find(outside, device, None, "outside");
+        sample.review().findings.remove(0).rule
+    };
+    assert_eq!(first(10_000_000, Some("move_buffer")), "host-bound");
+    assert_eq!(first(9_900_000, Some("move_buffer")), "short-gpu-window");
+    assert_eq!(first(10_000_000, None), "short-gpu-window");
+}
+
+#[test]
 fn that_no_kernel_ran_comes_first_and_is_said_once() {
     let mut sample = Sample::default();
     let run = sample.run();

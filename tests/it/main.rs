@@ -84,6 +84,7 @@ mod rules {
 
 /// What is printed of a report: whole reviews as they were accepted, keys of JSON, source locations, the README.
 mod reviews {
+    mod culprits;
     mod golden;
     mod json_keys;
     mod length;
