@@ -24,6 +24,7 @@ pub(super) const ALL: &[&[Fact]] = &[
     copies::COPIES,
     STORMS,
     patterns::FINE_WORK,
+    patterns::PRODUCT_ROWS,
     patterns::CALL_ROUNDS,
     patterns::ROUND_TRIPS,
     patterns::TURNS,

@@ -31,6 +31,19 @@ pub(super) const FINE_WORK: &[Fact] = &[
     fact("fine_work_longest_start_ns", Int, CudaTrace, Incomparable, "When it begins; absent without any."),
 ];
 
+/// Matrix products that a loop launches one by one.
+pub(super) const PRODUCT_ROWS: &[Fact] = &[
+    fact(
+        "product_row_kernel_count",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Kernels in rows in which the same one to eight kernels come at least 16 times in a stream, one turn right behind the other, a matrix product among them; absent, as all facts of these rows, without any.",
+    ),
+    fact("product_row_repeat_count", Int, CudaTrace, Intensive, "How often they come in the longest of these rows."),
+    fact("product_row_period_count", Int, CudaTrace, Intensive, "Kernels of one turn of it."),
+];
+
 /// Rounds of calls.
 pub(super) const CALL_ROUNDS: &[Fact] = &[
     fact(

@@ -31,10 +31,12 @@ mod one_window;
 mod optimizer;
 mod outside;
 mod pace;
+mod part;
 mod pause;
 mod peers;
 mod phases;
 mod processes;
+mod product_rows;
 mod products;
 mod profile;
 mod projection;
@@ -63,7 +65,7 @@ mod without_gpu;
 use foldhash::HashMap;
 
 use crate::facts::EntityKind;
-use crate::facts::store::{Entity, EntityId, Facts};
+use crate::facts::store::Facts;
 use crate::ledger::callers;
 use crate::ledger::walk::{self, IdleDevice};
 use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Scope, Stretches};
@@ -71,12 +73,12 @@ use crate::limits::{MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::parallel::{self, Threads};
 use crate::replay::{Change, InTurn};
 use crate::steps::Phase;
-use crate::text::cut;
 use crate::timeline::interval::Interval;
 use crate::timeline::{DeviceProperties, NONE, Timeline};
 use kernel_names::Traits;
 pub use kernel_profiles::{extract_profiles, join};
 use launch_shapes::LaunchShapes;
+use part::{DevicePart, Parents};
 use phases::Told;
 pub use phases::View;
 pub use replay::{Predicted, WhatIf};
@@ -275,6 +277,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     metrics::extract(context, device, &mut part.device);
     attention::extract(context, device, &mut part.device);
     fine_work::extract(context, device, &mut part.device);
+    product_rows::extract(context, device, &mut part.device);
     round_trips::extract(context, device, &mut part.device);
     turns::extract(context, device, &mut part.device);
     shared_stream::extract(context, device, &mut part.device);
@@ -300,78 +303,6 @@ fn ranges_and_steps(context: &Context<'_>, device: &DeviceContext, parents: &Par
     steps::extract(context, device, parents, part);
     pace::extract(device, &mut part.device);
     phases::extract(context, device, parents, part);
-}
-
-/// What a group adds: facts of the device itself, and entities below it.
-struct DevicePart {
-    device: Entity,
-    entities: Vec<Entity>,
-    /// Which of them are below others of them: the index of each, and of what it is below.
-    below: Vec<(usize, usize)>,
-    /// Entities beyond the limit, which have no facts of their own.
-    left_out_count: i64,
-}
-
-impl DevicePart {
-    fn new() -> Self {
-        let device = Entity::new(EntityKind::Device, String::new(), Vec::new());
-        Self { device, entities: Vec::new(), below: Vec::new(), left_out_count: 0 }
-    }
-
-    /// Keeps the first of what is sorted by weight, and counts how many are left out.
-    fn keep<T>(&mut self, sorted: &mut Vec<T>, most: usize) {
-        self.left_out_count += sorted.len().saturating_sub(most) as i64;
-        sorted.truncate(most);
-    }
-
-    fn add_to(self, facts: &mut Facts, device: EntityId) {
-        let entity = facts.get_mut(device);
-        entity.take_facts(self.device);
-        if self.left_out_count > 0 {
-            entity.set("omitted_entity_count", entity.int("omitted_entity_count").unwrap_or(0) + self.left_out_count);
-        }
-        let mut ids = Vec::with_capacity(self.entities.len());
-        let mut below = self.below.into_iter().peekable();
-        for (index, mut entity) in self.entities.into_iter().enumerate() {
-            if let Some((_, above)) = below.next_if(|(child, _)| *child == index)
-                && let Some(above) = ids.get(above)
-            {
-                entity.ancestors.insert(0, *above);
-            }
-            ids.push(facts.push(entity));
-        }
-    }
-}
-
-/// Bytes of a name in a key. Each entity has a key of its own, where names are shared.
-const MAX_KEY_BYTES: usize = 1 << 10;
-
-/// The entities that those of a device hang below.
-struct Parents<'facts> {
-    run: EntityId,
-    device: EntityId,
-    /// The key of the device.
-    key: String,
-    /// By index of the process.
-    processes: &'facts [Option<EntityId>],
-}
-
-impl Parents<'_> {
-    /// The key of an entity below the device.
-    fn key_of(&self, name: &str) -> String {
-        format!("{}/{}", self.key, cut::distinct(name, MAX_KEY_BYTES))
-    }
-
-    /// Below the device.
-    fn of_device(&self) -> Vec<EntityId> {
-        vec![self.device, self.run]
-    }
-
-    /// Below the device and a process, when it is known.
-    fn of_process(&self, process: u32) -> Vec<EntityId> {
-        let process = self.processes.get(process as usize).copied().flatten();
-        [Some(self.device), process, Some(self.run)].into_iter().flatten().collect()
-    }
 }
 
 impl<'timeline> Context<'timeline> {
