@@ -41,6 +41,14 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
                 .own(&format!("The report holds {} {words}", counted_as(count, "row or event", "rows or events"))),
         );
     }
+    if let Some(count) = positive("untimed_launch_count") {
+        let (does, they) = if count == 1 { ("does", "it") } else { ("do", "they") };
+        let words = format!(
+            "{} {does} not tell how long {they} took: that is in no time here.",
+            counted_as(count, "profiled launch", "profiled launches")
+        );
+        notes.push(Sentence::default().own(&words));
+    }
     notes.extend(limits(facts, run));
     if let Some(count) = positive("graph_launch_count") {
         let launches = counted_as(count, "CUDA graph launch is", "CUDA graph launches are");

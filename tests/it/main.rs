@@ -48,6 +48,7 @@ mod readers {
     mod kineto_places;
     mod ncu;
     mod ncu_rep;
+    mod ncu_whole;
     mod nsys_rep;
     mod samples;
     mod small_programs;
