@@ -137,6 +137,7 @@ fn limits(facts: &Facts, run: &Entity) -> Vec<Sentence> {
             "thread or stream",
             "beyond the limit: what these threads did is told of no thread, the operations of these streams of others.",
         ),
+        (of_run("omitted_device_count"), "GPU", "beyond the limit: left out with all that ran on it."),
         (
             left_out,
             "kernel, stream, group of copies or process",

@@ -46,6 +46,7 @@ mod readers {
     mod kineto;
     mod kineto_pages;
     mod kineto_places;
+    mod many_gpus;
     mod ncu;
     mod ncu_rep;
     mod ncu_whole;

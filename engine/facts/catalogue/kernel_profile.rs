@@ -44,6 +44,7 @@ pub(super) const ALONE: &[(EntityKind, &[&str])] = &[
             "lost_event_notice",
             "truncated_name_count",
             "omitted_entity_count",
+            "omitted_device_count",
         ],
     ),
     (

@@ -444,6 +444,13 @@ pub(super) const PROGRAM: &[Fact] = &[
         "Processes beyond the first thousand, which have no facts; absent when none.",
     ),
     fact(
+        "omitted_device_count",
+        Int,
+        Report,
+        Intensive,
+        "GPUs beyond the limit of GPUs, which are left out with all that ran on them; absent when none.",
+    ),
+    fact(
         "lost_event_notice",
         Text,
         Report,

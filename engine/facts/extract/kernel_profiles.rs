@@ -23,8 +23,9 @@ pub fn extract_profiles(profiles: &KernelProfiles) -> Facts {
     for profile in &profiles.kernels {
         devices.entry(profile.device).or_default().push(profile);
     }
-    let mut left_out = devices.values().skip(MAX_DEVICE_COUNT).map(Vec::len).sum::<usize>();
+    let mut left_out = 0;
     let device_count = devices.len().min(MAX_DEVICE_COUNT);
+    let left_out_devices = devices.len() - device_count;
     let patterns = Patterns::new();
     let most = (MAX_ENTITY_OF_KIND_COUNT / device_count.max(1)).min(MAX_ENTITY_OF_DEVICE_COUNT);
     for (number, kernels) in devices.into_iter().take(MAX_DEVICE_COUNT) {
@@ -51,6 +52,7 @@ pub fn extract_profiles(profiles: &KernelProfiles) -> Facts {
     facts_of_run.set_some("lost_event_notice", notice(profiles));
     facts_of_run.set_some("truncated_name_count", some(profiles.cut_name_count));
     facts_of_run.set_some("omitted_entity_count", some(left_out as u64));
+    facts_of_run.set_some("omitted_device_count", some(left_out_devices as u64));
     facts
 }
 
