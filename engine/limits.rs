@@ -44,7 +44,7 @@ pub const MAX_CPU_SAMPLE_COUNT: usize = 2_000_000;
 /// Functions of one sampled call stack, the innermost; those further out are not told.
 pub const MAX_STACK_FRAME_COUNT: usize = 256;
 /// GPUs, twice as many as the largest usual machine has: each has tables of its own, and what the host did meanwhile is
-/// looked at for each; operations on further ones are dropped and counted.
+/// looked at for each; further ones are left out with all that ran on them, and counted.
 pub const MAX_DEVICE_COUNT: usize = 32;
 /// Bytes of one cell of a database.
 pub const MAX_CELL_BYTES: i32 = 128 << 20;

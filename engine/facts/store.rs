@@ -167,6 +167,10 @@ impl Facts {
             Some("a kernel failed, and what its context was to do from then on did not run")
         } else if count("unread_row_count") > 0 {
             Some("rows beyond a limit were not read, and what they hold may have taken any time")
+        } else if count("omitted_device_count") > 0 {
+            Some("GPUs beyond a limit were left out, and what ran on them may have taken any time")
+        } else if count("untimed_launch_count") > 0 {
+            Some("launches were profiled that do not tell how long they took, which may be any time")
         } else if is_lost_in_part {
             Some("launches have no work in the recording, which may have taken any time")
         } else {

@@ -41,6 +41,14 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
                 .own(&format!("The report holds {} {words}", counted_as(count, "row or event", "rows or events"))),
         );
     }
+    if let Some(count) = positive("untimed_launch_count") {
+        let (does, they) = if count == 1 { ("does", "it") } else { ("do", "they") };
+        let words = format!(
+            "{} {does} not tell how long {they} took: that is in no time here.",
+            counted_as(count, "profiled launch", "profiled launches")
+        );
+        notes.push(Sentence::default().own(&words));
+    }
     notes.extend(limits(facts, run));
     if let Some(count) = positive("graph_launch_count") {
         let launches = counted_as(count, "CUDA graph launch is", "CUDA graph launches are");
@@ -129,6 +137,7 @@ fn limits(facts: &Facts, run: &Entity) -> Vec<Sentence> {
             "thread or stream",
             "beyond the limit: what these threads did is told of no thread, the operations of these streams of others.",
         ),
+        (of_run("omitted_device_count"), "GPU", "beyond the limit: left out with all that ran on it."),
         (
             left_out,
             "kernel, stream, group of copies or process",

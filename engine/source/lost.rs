@@ -107,7 +107,11 @@ impl Launches {
 /// of one.
 pub(super) fn launches(timeline: &Timeline, uncorrelated: Vec<i64>) -> Option<LostLaunches> {
     let is_unknown = (0..timeline.devices.len() as u32).any(|device| timeline.has_unknown_launcher(device));
-    if timeline.gpu_op_count() == 0 || is_unknown { None } else { launches_of(timeline, uncorrelated, Role::of) }
+    if timeline.gpu_op_count() == 0 || is_unknown || is_left_out(timeline) {
+        None
+    } else {
+        launches_of(timeline, uncorrelated, Role::of)
+    }
 }
 
 fn launches_of(timeline: &Timeline, mut uncorrelated: Vec<i64>, role_of: fn(&str) -> Role) -> Option<LostLaunches> {
@@ -137,6 +141,9 @@ fn launches_of(timeline: &Timeline, mut uncorrelated: Vec<i64>, role_of: fn(&str
 /// The same of a recording of millions of calls that hold no others within them: where no graph is recorded, little is to be asked.
 /// Graphs are left out, as their kernels may be hidden.
 pub(super) fn kernel_launches(timeline: &Timeline) -> Option<LostLaunches> {
+    if is_left_out(timeline) {
+        return None;
+    }
     let api = &timeline.api;
     let mut roles: HashMap<NameId, Role> = HashMap::default();
     for name in &api.name {
@@ -162,6 +169,11 @@ pub(super) fn kernel_launches(timeline: &Timeline) -> Option<LostLaunches> {
         amid += usize::from(!has_work[call] && last_working.get(&process).is_some_and(is_before));
     }
     told(timeline, Role::without_graphs, launch_count, (lost, amid))
+}
+
+/// Whether the work of launches may be that of GPUs that were left out: nobody lost it.
+const fn is_left_out(timeline: &Timeline) -> bool {
+    timeline.reached.device_count > 0
 }
 
 /// What is told of lost launches, without those that failed, which start nothing.

@@ -135,6 +135,8 @@ pub struct Reached {
     pub merged_name_count: u64,
     /// Mentions of threads that were taken for none, and of streams that were taken for others.
     pub merged_thread_count: u64,
+    /// GPUs that were left out, with all that ran on them.
+    pub device_count: u64,
 }
 
 /// A process that compiles: another waits for it.

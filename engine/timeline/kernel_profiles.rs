@@ -21,6 +21,12 @@ pub struct KernelProfiles {
     pub dropped_count: u64,
     /// Rows and kernels beyond a limit.
     pub beyond_limit_count: u64,
+    /// Launches that do not tell how long they took.
+    pub untimed_launch_count: u64,
+    /// Whether the page ends within a row, for all that is known: what came behind is not in it.
+    pub is_cut: bool,
+    /// Whether numbers stand without their units.
+    pub lacks_units: bool,
     /// Names that were cut.
     pub cut_name_count: u64,
 }
@@ -69,6 +75,11 @@ impl Counters {
         if value.is_finite() && value >= 0.0 {
             self.0[counter as usize] = Some(value);
         }
+    }
+
+    /// Forgets a counter: what was read of it is no measurement.
+    pub fn clear(&mut self, counter: Counter) {
+        self.0[counter as usize] = None;
     }
 
     /// Sets a counter to a value where it has a smaller one, or none.

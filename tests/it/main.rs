@@ -46,9 +46,11 @@ mod readers {
     mod kineto;
     mod kineto_pages;
     mod kineto_places;
+    mod many_gpus;
     mod merged_traces;
     mod ncu;
     mod ncu_rep;
+    mod ncu_whole;
     mod nsys_rep;
     mod samples;
     mod small_programs;

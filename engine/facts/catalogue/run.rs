@@ -217,7 +217,7 @@ pub(super) const RUN: &[Fact] = &[
         Bool,
         Report,
         Incomparable,
-        "Whether a part of the file is missing or cannot be read, so that what was in it looks like idle time: then no idle time is told of the host. Told of traces of the PyTorch Profiler.",
+        "Whether a part of the file is missing or cannot be read, so that what was in it looks like idle time: then no idle time is told of the host. Told of traces of the PyTorch Profiler, and of a page of Nsight Compute that ends within a line.",
     ),
 ];
 
@@ -409,6 +409,13 @@ pub(super) const PROGRAM: &[Fact] = &[
     ),
     fact("unread_row_count", Int, Report, Extensive, "Rows beyond the limit of rows of a table; absent when none."),
     fact(
+        "untimed_launch_count",
+        Int,
+        Report,
+        Extensive,
+        "Launches that Nsight Compute profiled, and whose page does not tell how long they took, or not in a number that can be: their time is in no sum. Absent when none.",
+    ),
+    fact(
         "truncated_name_count",
         Int,
         Report,
@@ -437,11 +444,18 @@ pub(super) const PROGRAM: &[Fact] = &[
         "Processes beyond the first thousand, which have no facts; absent when none.",
     ),
     fact(
+        "omitted_device_count",
+        Int,
+        Report,
+        Intensive,
+        "GPUs beyond the limit of GPUs, which are left out with all that ran on them; absent when none.",
+    ),
+    fact(
         "lost_event_notice",
         Text,
         Report,
         Incomparable,
-        "The profiler's own words when it says that events may be missing.",
+        "The profiler's own words when it says that events may be missing; of a trace of the PyTorch Profiler or a page of Nsight Compute what shows that.",
     ),
     fact(
         "driver_notice",

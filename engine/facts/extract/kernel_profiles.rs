@@ -23,8 +23,9 @@ pub fn extract_profiles(profiles: &KernelProfiles) -> Facts {
     for profile in &profiles.kernels {
         devices.entry(profile.device).or_default().push(profile);
     }
-    let mut left_out = devices.values().skip(MAX_DEVICE_COUNT).map(Vec::len).sum::<usize>();
+    let mut left_out = 0;
     let device_count = devices.len().min(MAX_DEVICE_COUNT);
+    let left_out_devices = devices.len() - device_count;
     let patterns = Patterns::new();
     let most = (MAX_ENTITY_OF_KIND_COUNT / device_count.max(1)).min(MAX_ENTITY_OF_DEVICE_COUNT);
     for (number, kernels) in devices.into_iter().take(MAX_DEVICE_COUNT) {
@@ -44,8 +45,14 @@ pub fn extract_profiles(profiles: &KernelProfiles) -> Facts {
         facts_of_run.set("lacks_gpu_work", true);
     }
     facts_of_run.set_some("unread_row_count", some(profiles.beyond_limit_count));
+    facts_of_run.set_some("untimed_launch_count", some(profiles.untimed_launch_count));
+    if profiles.is_cut {
+        facts_of_run.set("is_file_damaged", true);
+    }
+    facts_of_run.set_some("lost_event_notice", notice(profiles));
     facts_of_run.set_some("truncated_name_count", some(profiles.cut_name_count));
     facts_of_run.set_some("omitted_entity_count", some(left_out as u64));
+    facts_of_run.set_some("omitted_device_count", some(left_out_devices as u64));
     facts
 }
 
@@ -193,6 +200,16 @@ pub fn join(facts: &mut Facts, profiles: &KernelProfiles) {
         run.set("profile_page", page(profiles));
         run.set("joined_profile_count", run.int("joined_profile_count").unwrap_or(0).saturating_add(joined_count));
     }
+}
+
+/// What is wrong with a page, and the way out.
+fn notice(profiles: &KernelProfiles) -> Option<String> {
+    let cut = "The last line of the page has no end, so that its last number may lack digits: it was left out, and what came \
+               behind it is missing.";
+    let without_units = "The page has no row of units, so that its times, shares and sizes are not known.";
+    let wrong = [(profiles.is_cut, cut), (profiles.lacks_units, without_units)];
+    let words: Vec<&str> = wrong.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words).collect();
+    (!words.is_empty()).then(|| format!("{} Print it again, and copy all of it.", words.join(" ")))
 }
 
 const fn page(profiles: &KernelProfiles) -> &'static str {

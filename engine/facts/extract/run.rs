@@ -35,6 +35,7 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
         ("truncated_name_count", reached.cut_name_count),
         ("merged_name_count", reached.merged_name_count),
         ("merged_thread_count", reached.merged_thread_count),
+        ("omitted_device_count", reached.device_count),
     ] {
         facts.set_some(name, i64::try_from(count).ok().filter(|count| *count > 0));
     }

@@ -1,5 +1,6 @@
 //! Which columns and rows of a report are which counter.
 
+use super::number::Kind;
 use crate::timeline::Counter;
 
 /// The metrics of the page `raw`, by their names. Of several for one counter the first that is there counts.
@@ -191,6 +192,36 @@ pub(super) const EXCESSES: &[(&str, Counter, Counter)] = &[
     ("UncoalescedGlobalAccess", Counter::GlobalSectors, Counter::ExcessGlobalSectors),
     ("UncoalescedSharedAccess", Counter::SharedWavefronts, Counter::ExcessSharedWavefronts),
 ];
+
+/// What a counter is of: what is counted needs no unit.
+pub(super) const fn kind(counter: Counter) -> Kind {
+    match counter {
+        Counter::Duration => Kind::Time,
+        Counter::SmClock => Kind::Clock,
+        Counter::DramReadBytes
+        | Counter::DramWrittenBytes
+        | Counter::DramBytesPerSecond
+        | Counter::StaticSharedBytes
+        | Counter::DynamicSharedBytes => Kind::Bytes,
+        Counter::Compute
+        | Counter::Memory
+        | Counter::Dram
+        | Counter::L1
+        | Counter::L2
+        | Counter::AchievedOccupancy
+        | Counter::TheoreticalOccupancy
+        | Counter::Issue
+        | Counter::L1Hits
+        | Counter::L2Hits
+        | Counter::TensorPipe
+        | Counter::Fp64Pipe
+        | Counter::FmaPipe
+        | Counter::AluPipe
+        | Counter::XuPipe
+        | Counter::LsuPipe => Kind::Share,
+        _ => Kind::Count,
+    }
+}
 
 /// The counter of a column of the page `raw`.
 pub(super) fn of_metric(name: &str) -> Option<Counter> {

@@ -9,11 +9,43 @@ use crate::limits::MAX_PROFILE_ROW_BYTES;
 pub(super) struct Rationed<R> {
     inner: R,
     left: u64,
+    /// The last bytes so far.
+    tail: [u8; 3],
+    is_at_end: bool,
+}
+
+/// What a row ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RowEnd {
+    /// The end of a line.
+    Line,
+    /// The end of the file, behind a quotation mark that closes its last cell; a comma may follow.
+    Quote {
+        /// Whether it does: the next cell is empty so far.
+        is_comma_behind: bool,
+    },
+    /// The end of the file, with nothing that shows its last cell to be whole.
+    Nothing,
 }
 
 impl<R> Rationed<R> {
     pub(super) const fn new(inner: R) -> Self {
-        Self { inner, left: MAX_PROFILE_ROW_BYTES }
+        Self { inner, left: MAX_PROFILE_ROW_BYTES, tail: [0; 3], is_at_end: false }
+    }
+
+    /// What the row ends with that was read last: nobody asks for what comes behind a line before its own bytes are used up.
+    pub(super) fn end_of_row(&self) -> RowEnd {
+        if !self.is_at_end {
+            return RowEnd::Line;
+        }
+        match self.tail {
+            // Of an empty cell both marks are there; any other two may be one that stands for itself.
+            [b',', b'"', b'"'] => RowEnd::Quote { is_comma_behind: false },
+            [_, b',' | b'"' | b'\n', b'"'] | [b',' | b'"', b'"', b','] => RowEnd::Nothing,
+            [_, _, b'"'] => RowEnd::Quote { is_comma_behind: false },
+            [_, b'"', b','] => RowEnd::Quote { is_comma_behind: true },
+            _ => RowEnd::Nothing,
+        }
     }
 
     /// Another row may be read.
@@ -30,6 +62,10 @@ impl<R: Read> Read for Rationed<R> {
         let most = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
         let count = self.inner.read(&mut buffer[..most])?;
         self.left -= count as u64;
+        self.is_at_end = count == 0;
+        for byte in &buffer[count.saturating_sub(self.tail.len())..count] {
+            self.tail = [self.tail[1], self.tail[2], *byte];
+        }
         Ok(count)
     }
 }

@@ -11,6 +11,7 @@ mod pages;
 mod rep;
 
 use std::io::{BufReader, Cursor, Read};
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,12 +28,15 @@ use crate::files;
 use crate::limits::MAX_KERNEL_PROFILE_COUNT;
 use crate::text::cut;
 use crate::text::mangled::Demangler;
-use crate::timeline::{Counter, KernelProfile, KernelProfiles};
+use crate::timeline::{Counter, Counters, KernelProfile, KernelProfiles};
 
 const IMPORT: &str = "Print a report of Nsight Compute with: ncu --import FILE.ncu-rep --csv --page raw > kernels.csv";
 
 /// Prints all that a report holds of each kernel.
 pub const PRINT_ALL_COUNTERS: &str = "ncu --import FILE.ncu-rep --csv --page raw";
+
+/// A launch of no time is none, nor is one of a day, many of which would be too long for what counts them.
+const DURATIONS_NS: RangeInclusive<f64> = 1.0..=1e15;
 
 /// A table, with or without lines of a log before it.
 pub(super) const FORMAT: Format = Format {
@@ -110,24 +114,30 @@ enum Problem {
 
 fn kernels(bytes: impl Read, options: &ReadOptions, progress: &dyn Progress) -> Result<KernelProfiles, Problem> {
     let mut reader = ReaderBuilder::new().flexible(true).has_headers(false).from_reader(Rationed::new(bytes));
-    let mut row = csv::ByteRecord::new();
-    let mut next = |row: &mut csv::ByteRecord| {
+    let mut next = || {
         reader.get_mut().grant();
-        let is_row = reader.read_byte_record(row).map_err(|error| Problem::Csv(error.to_string()))?;
-        Ok(is_row.then(|| StringRecord::from_byte_record_lossy(std::mem::take(row))))
+        let mut row = csv::ByteRecord::new();
+        let is_row = reader.read_byte_record(&mut row).map_err(|error| Problem::Csv(error.to_string()))?;
+        let end = reader.get_ref().end_of_row();
+        Ok(is_row.then(|| (StringRecord::from_byte_record_lossy(row), end)))
     };
-    let header = next(&mut row)?.ok_or(Problem::Header)?;
+    let (header, _) = next()?.ok_or(Problem::Header)?;
     let mut columns = Columns::new(&without_mark(&header)).ok_or(Problem::Header)?;
     let mut groups = Groups::new(options.limits.name_bytes);
     groups.profiles.page = columns.page();
     let (mut count, mut open): (u64, Option<Box<Launch>>) = (0, None);
-    while let Some(row) = next(&mut row)? {
+    while let Some((row, end)) = next()? {
         count += 1;
         if count > options.limits.rows {
             groups.profiles.beyond_limit_count += 1;
             continue;
         }
         progress.rows(count, count);
+        if columns.is_cut(&row, end) {
+            groups.profiles.is_cut = true;
+            groups.profiles.dropped_count += 1;
+            continue;
+        }
         // Several runs may have been written to one file.
         if row.get(0) == Some("ID")
             && let Some(next) = Columns::new(&row)
@@ -142,10 +152,13 @@ fn kernels(bytes: impl Read, options: &ReadOptions, progress: &dyn Progress) -> 
             Row::Other => {}
             Row::Broken => groups.profiles.dropped_count += 1,
             Row::DecimalComma => return Err(Problem::DecimalComma),
-            Row::Launch(next) => match &mut open {
-                Some(open) if open.id == next.id && open.name == next.name => open.take(&next),
-                _ => open.replace(next).into_iter().for_each(|done| groups.add(*done)),
-            },
+            Row::Launch(next) => {
+                groups.profiles.lacks_units |= columns.lacks_units();
+                match &mut open {
+                    Some(open) if open.id == next.id && open.name == next.name => open.take(&next),
+                    _ => open.replace(next).into_iter().for_each(|done| groups.add(*done)),
+                }
+            }
         }
     }
     open.into_iter().for_each(|done| groups.add(*done));
@@ -186,6 +199,7 @@ impl Groups {
 
     fn add(&mut self, mut launch: Launch) {
         launch.counters.derive_excess();
+        let ns = duration_ns(&mut launch.counters);
         // A page can be printed with the names that the linker knows.
         let printed: Arc<str> = std::mem::take(&mut launch.name).into();
         let full = self.demangler.read(&printed).unwrap_or(printed);
@@ -218,17 +232,25 @@ impl Groups {
                 kernels.len() - 1
             }
         };
+        self.profiles.untimed_launch_count += u64::from(ns.is_none());
         if let Some(kernel) = kernels.get_mut(index) {
-            add_to(kernel, launch);
+            add_to(kernel, launch, ns);
         }
     }
 }
 
-fn add_to(kernel: &mut KernelProfile, launch: Launch) {
+/// How long a launch took; one that cannot be is forgotten.
+fn duration_ns(counters: &mut Counters) -> Option<i64> {
+    let ns = counters.get(Counter::Duration).map(f64::round).filter(|ns| DURATIONS_NS.contains(ns));
+    if ns.is_none() {
+        counters.clear(Counter::Duration);
+    }
+    ns.map(|ns| ns as i64)
+}
+
+fn add_to(kernel: &mut KernelProfile, launch: Launch, ns: Option<i64>) {
     kernel.launch_count += 1;
-    let duration = |counters: &crate::timeline::Counters| counters.get(Counter::Duration);
-    // A launch of a day is none; that many of them would be too long for what counts them.
-    let ns = duration(&launch.counters).filter(|ns| *ns <= 1e15).map(|ns| ns.round() as i64);
+    let duration = |counters: &Counters| counters.get(Counter::Duration);
     if let Some(ns) = ns {
         kernel.sum_ns = Some(kernel.sum_ns.unwrap_or(0).saturating_add(ns));
     }

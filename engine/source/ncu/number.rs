@@ -1,10 +1,21 @@
 //! Numbers as Nsight Compute prints them: with separators of thousands, and in units that differ from row to row.
 
+/// What a number is of, and so which units it may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Time,
+    Share,
+    Bytes,
+    Clock,
+    /// What is counted: its unit changes nothing, and may be absent.
+    Count,
+}
+
 /// The value of a cell in the unit that counters have: nanoseconds, bytes, parts of one. `None` for what is no number, and for
-/// a unit that is not known to be one of its kind.
-pub(super) fn value(text: &str, unit: &str) -> Option<f64> {
+/// a unit that is not known to be one of its kind: without it a number is none.
+pub(super) fn value(text: &str, unit: &str, kind: Kind) -> Option<f64> {
     let number = plain(text)?;
-    Some(number * factor(unit.trim())?)
+    Some(number * factor(unit.trim(), kind)?)
 }
 
 /// A number without unit: with or without separators of thousands, which differ from one locale to the other. `None` for one whose
@@ -61,26 +72,29 @@ pub(super) fn volume(text: &str) -> Option<i64> {
 }
 
 /// What a unit is times. Older versions write `usecond` and `Kbyte`, newer ones `us`; what is counted has many names.
-fn factor(unit: &str) -> Option<f64> {
+fn factor(unit: &str, kind: Kind) -> Option<f64> {
     let unit = unit.strip_suffix("/block").unwrap_or(unit);
     let unit = unit.strip_suffix("/second").or_else(|| unit.strip_suffix("/s")).unwrap_or(unit);
-    Some(match unit {
-        "%" => 0.01,
-        "ns" | "nsecond" => 1.0,
-        "us" | "usecond" => 1e3,
-        "ms" | "msecond" => 1e6,
-        "s" | "second" => 1e9,
-        "byte" | "" => 1.0,
-        "Kbyte" => 1e3,
-        "Mbyte" => 1e6,
-        "Gbyte" => 1e9,
-        "Tbyte" => 1e12,
+    Some(match (kind, unit) {
+        (Kind::Share, "%") => 0.01,
+        (Kind::Time, "ns" | "nsecond") => 1.0,
+        (Kind::Time, "us" | "usecond") => 1e3,
+        (Kind::Time, "ms" | "msecond") => 1e6,
+        (Kind::Time, "s" | "second") => 1e9,
+        (Kind::Bytes | Kind::Count, "byte") => 1.0,
+        (Kind::Bytes, "Kbyte") => 1e3,
+        (Kind::Bytes, "Mbyte") => 1e6,
+        (Kind::Bytes, "Gbyte") => 1e9,
+        (Kind::Bytes, "Tbyte") => 1e12,
         // Clocks are in cycles a second; both spellings are of them.
-        "Ghz" | "cycle/nsecond" | "cycle/ns" => 1e9,
-        "Mhz" | "cycle/usecond" | "cycle/us" => 1e6,
-        "hz" => 1.0,
-        "inst/cycle" | "byte/sector" => 1.0,
-        "cycle" | "inst" | "warp" | "block" | "thread" | "register/thread" | "sector" | "sectors" | "SM" => 1.0,
+        (Kind::Clock, "Ghz" | "cycle/nsecond" | "cycle/ns") => 1e9,
+        (Kind::Clock, "Mhz" | "cycle/usecond" | "cycle/us") => 1e6,
+        (Kind::Clock, "hz" | "cycle") => 1.0,
+        (Kind::Count, "" | "inst/cycle" | "byte/sector") => 1.0,
+        (
+            Kind::Count,
+            "cycle" | "inst" | "warp" | "block" | "thread" | "register/thread" | "sector" | "sectors" | "SM",
+        ) => 1.0,
         _ => return None,
     })
 }
@@ -91,13 +105,25 @@ mod tests {
 
     #[test]
     fn numbers_come_in_many_dresses() {
-        assert_eq!(value("1,055,328", "ns"), Some(1_055_328.0));
-        assert_eq!(value("1.5", "usecond"), Some(1_500.0));
-        assert_eq!(value("0.80", "%"), Some(0.008));
-        assert_eq!(value("594.00", "Gbyte/s"), Some(594e9));
-        assert_eq!(value("594", "Gbyte/second"), Some(594e9));
-        assert_eq!(value("1.02", "Kbyte/block"), Some(1_020.0));
-        assert_eq!(value("7", "fathom"), None);
+        for (text, unit, kind, number) in [
+            ("1,055,328", "ns", Kind::Time, 1_055_328.0),
+            ("1.5", "usecond", Kind::Time, 1_500.0),
+            ("0.80", "%", Kind::Share, 0.008),
+            ("594.00", "Gbyte/s", Kind::Bytes, 594e9),
+            ("594", "Gbyte/second", Kind::Bytes, 594e9),
+            ("1.02", "Kbyte/block", Kind::Bytes, 1_020.0),
+            ("1.2", "Ghz", Kind::Clock, 1.2e9),
+            ("12", "", Kind::Count, 12.0),
+            ("12", "sectors", Kind::Count, 12.0),
+        ] {
+            assert_eq!(value(text, unit, kind), Some(number), "{text} {unit}");
+        }
+        assert_eq!(value("7", "fathom", Kind::Count), None);
+        // Without its unit, or in that of something else, a number is none.
+        for kind in [Kind::Time, Kind::Share, Kind::Bytes, Kind::Clock] {
+            assert_eq!(value("80", "", kind), None, "{kind:?}");
+        }
+        assert_eq!((value("80", "%", Kind::Time), value("80", "ns", Kind::Share)), (None, None));
         for (text, number) in
             [("1'055'328.5", 1_055_328.5), ("1\u{202f}055", 1_055.0), ("-1,055", -1_055.0), ("1e3", 1e3)]
         {
@@ -121,7 +147,7 @@ mod tests {
             "--",
             "٣",
         ] {
-            assert_eq!(value(none, ""), None, "{none}");
+            assert_eq!(value(none, "", Kind::Count), None, "{none}");
         }
     }
 

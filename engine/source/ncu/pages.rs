@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use csv::StringRecord;
 
 use super::counters::{self, ESTIMATES, EXCESSES, PIPES, STALL_PHRASES};
+use super::lines::RowEnd;
 use super::number::{has_decimal_comma, plain, value, volume};
 use crate::timeline::{Counter, Counters, Page};
 
@@ -14,6 +15,7 @@ const MAX_SIZE: f64 = 1e15;
 /// What stands where in a row.
 #[derive(Debug)]
 pub(super) struct Columns {
+    count: usize,
     id: usize,
     kernel: usize,
     /// Absent on pages of versions before 2022, where rows tell them.
@@ -115,6 +117,7 @@ impl Columns {
             return None;
         }
         Some(Self {
+            count: header.len(),
             id: find("ID")?,
             kernel: find("Kernel Name")?,
             sizes,
@@ -136,21 +139,56 @@ impl Columns {
     pub(super) fn read(&mut self, row: &StringRecord) -> Row {
         let id = row.get(self.id).unwrap_or_default().trim();
         let Ok(id) = id.parse::<u64>() else {
+            // As long as a launch is: one that was damaged.
+            let is_launch = row.len() > self.last_needed();
+            // Units are of no kernel.
             if let Cells::Raw { units, .. } = &mut self.cells
-                && id.is_empty()
                 && units.is_empty()
-                && self.sizes.is_some_and(|sizes| row.len() > sizes.grid)
+                && is_launch
+                && [self.id, self.kernel].iter().all(|at| row.get(*at).is_some_and(|cell| cell.trim().is_empty()))
             {
                 *units = row.iter().map(str::to_owned).collect();
+                return Row::Other;
             }
-            // As long as a launch is, and with its text in the place of a number: a launch that was damaged.
-            let is_launch = !id.is_empty() && self.sizes.is_some_and(|sizes| row.len() > sizes.grid);
             return if is_launch { Row::Broken } else { Row::Other };
         };
         if self.has_decimal_comma(row) {
             return Row::DecimalComma;
         }
         self.launch(id, row).map_or(Row::Broken, |launch| Row::Launch(Box::new(launch)))
+    }
+
+    /// The last column that no row of a launch lacks.
+    fn last_needed(&self) -> usize {
+        match (&self.cells, self.sizes) {
+            (_, Some(sizes)) => sizes.grid,
+            (Cells::Details(details), None) => details.value,
+            (Cells::Raw { .. }, None) => self.kernel,
+        }
+    }
+
+    /// Whether a row is the last of the file, and not known to be whole: a number of it may lack its last digits. What the program
+    /// wrote is no row.
+    pub(super) fn is_cut(&self, row: &StringRecord, end: RowEnd) -> bool {
+        let is_whole = match end {
+            RowEnd::Line => true,
+            RowEnd::Quote { is_comma_behind: false } => row.len() == self.count,
+            // Rows of numbers end behind their value.
+            RowEnd::Quote { is_comma_behind: true } => match &self.cells {
+                Cells::Details(details) => {
+                    row.len() == details.value + 2 && row.get(details.name).is_some_and(|name| !name.is_empty())
+                }
+                Cells::Raw { .. } => false,
+            },
+            RowEnd::Nothing => false,
+        };
+        let first = row.get(0).unwrap_or_default().trim();
+        !is_whole && ("ID".starts_with(first) || first.bytes().all(|byte| byte.is_ascii_digit()))
+    }
+
+    /// Whether numbers are read whose units the page does not tell.
+    pub(super) const fn lacks_units(&self) -> bool {
+        matches!(&self.cells, Cells::Raw { units, .. } if units.is_empty())
     }
 
     /// Of the cells that are read.
@@ -185,7 +223,7 @@ impl Columns {
                 for (at, counter) in counters {
                     let unit = units.get(*at).map_or("", String::as_str);
                     let known = launch.counters.get(*counter).is_some();
-                    match row.get(*at).and_then(|text| value(text, unit)) {
+                    match row.get(*at).and_then(|text| value(text, unit, counters::kind(*counter))) {
                         // Of the metrics of tensor cores the largest counts, of any other the first.
                         Some(value) if *counter == Counter::TensorPipe => launch.counters.raise(*counter, value),
                         Some(value) if !known => launch.counters.set(*counter, value),
@@ -232,7 +270,7 @@ impl Details {
         let (section, name) = (row.get(self.section)?, row.get(self.name)?);
         let text = row.get(self.value)?;
         if let Some(counter) = counters::of_row(section, name)
-            && let Some(value) = value(text, cell(Some(self.unit)))
+            && let Some(value) = value(text, cell(Some(self.unit)), counters::kind(counter))
         {
             counters.set(counter, value);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use super::keys::{StreamKey, ThreadKey};
 use crate::limits::MAX_DEVICE_COUNT;
@@ -36,6 +36,19 @@ pub(super) struct Inventory {
 pub(super) struct Indices {
     threads: HashMap<ThreadKey, u32>,
     streams: HashMap<StreamKey, u32>,
+    /// Streams of GPUs beyond the limit.
+    beyond: HashSet<StreamKey>,
+}
+
+/// Where the operations of a stream go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Placed {
+    /// To the stream of this index.
+    At(u32),
+    /// Nowhere: its device is not known.
+    Unknown,
+    /// Nowhere: its device is beyond the limit.
+    Beyond,
 }
 
 impl Indices {
@@ -44,9 +57,10 @@ impl Indices {
         keys.iter().map(|key| self.threads.get(key).copied().unwrap_or(NONE)).collect()
     }
 
-    /// The index of each stream; `None` when its device is not known.
-    pub(super) fn of_streams(&self, keys: &[StreamKey]) -> Vec<Option<u32>> {
-        keys.iter().map(|key| self.streams.get(key).copied()).collect()
+    /// Where each stream went.
+    pub(super) fn of_streams(&self, keys: &[StreamKey]) -> Vec<Placed> {
+        let without = |key| if self.beyond.contains(key) { Placed::Beyond } else { Placed::Unknown };
+        keys.iter().map(|key| self.streams.get(key).map_or_else(|| without(key), |index| Placed::At(*index))).collect()
     }
 }
 
@@ -71,8 +85,8 @@ impl Inventory {
         let process_indices: HashMap<i64, u32> = processes.into_iter().zip(0..).collect();
         let process = |key: i64| process_indices.get(&key).copied().unwrap_or(NONE);
         timeline.threads = threads.iter().map(|key| Thread { process: process(key.process), id: key.id }).collect();
-        let on_devices = self.fill_devices(timeline, &streams);
         let mut indices = Indices { threads: threads.into_iter().zip(0..).collect(), ..Indices::default() };
+        let on_devices = self.fill_devices(timeline, &streams, &mut indices.beyond);
         for (key, device, kind) in on_devices {
             indices.streams.insert(key, timeline.streams.len() as u32);
             let process = key.process.map_or(NONE, process);
@@ -82,14 +96,22 @@ impl Inventory {
         indices
     }
 
-    /// Fills the table of devices; returns the streams whose device is known, with its index.
-    fn fill_devices(&self, timeline: &mut Timeline, keys: &BTreeSet<StreamKey>) -> Vec<(StreamKey, u32, StreamKind)> {
+    /// Fills the table of devices, and with the streams of those beyond the limit what is to hold these; returns the streams whose
+    /// device is known, with its index.
+    fn fill_devices(
+        &self,
+        timeline: &mut Timeline,
+        keys: &BTreeSet<StreamKey>,
+        left_out: &mut HashSet<StreamKey>,
+    ) -> Vec<(StreamKey, u32, StreamKind)> {
         let infos = keys.iter().map(|key| (*key, self.stream(*key)));
         let mut known: Vec<(StreamKey, i64, StreamInfo)> =
             infos.filter_map(|(key, info)| Some((key, info.device?, info))).collect();
         let mut numbers: BTreeSet<i64> = known.iter().map(|(_, number, _)| *number).collect();
         if let Some(beyond) = numbers.iter().nth(MAX_DEVICE_COUNT).copied() {
-            numbers.split_off(&beyond);
+            timeline.reached.device_count = numbers.split_off(&beyond).len() as u64;
+            let streams = known.iter().filter(|(_, number, _)| *number >= beyond);
+            left_out.extend(streams.map(|(key, _, _)| *key));
             known.retain(|(_, number, _)| *number < beyond);
         }
         let device = |number: &i64| Device { number: *number, properties: self.devices.get(number).cloned() };

@@ -1,6 +1,7 @@
 //! Operations of GPUs: those of known devices stay, each with the call that asked for it.
 
 use super::Builder;
+use super::inventory::Placed;
 use super::join::Join;
 use super::launchers;
 use crate::parallel::{self, Threads};
@@ -16,7 +17,7 @@ pub(crate) const OPS_OF_UNKNOWN_DEVICE: [&str; 4] = ["kernels", "graph launches"
 
 impl Builder {
     /// Drops the operations whose device is not known, and finds the call of each of the others.
-    pub(super) fn resolve_ops(&mut self, streams: &[Option<u32>], on: Threads) {
+    pub(super) fn resolve_ops(&mut self, streams: &[Placed], on: Threads) {
         let timeline = &mut self.timeline;
         let (kernels, graphs, copies) = (&mut timeline.kernels, &mut timeline.graphs, &mut timeline.copies);
         let (memsets, migrations) = (&mut timeline.memsets, &mut timeline.migrations);
@@ -37,15 +38,17 @@ impl Builder {
         of_migrations.apply(&mut migrations.direction);
         of_migrations.apply(&mut migrations.cause);
         let [kernel, graph, copy, memset] = OPS_OF_UNKNOWN_DEVICE;
-        for (events, lost) in [
-            (kernel, of_kernels.lost()),
-            (graph, of_graphs.lost()),
-            (copy, of_copies.lost()),
-            (memset, of_memsets.lost()),
-            ("migrations", of_migrations.lost()),
+        for (events, kept) in [
+            (kernel, of_kernels),
+            (graph, of_graphs),
+            (copy, of_copies),
+            (memset, of_memsets),
+            ("migrations", of_migrations),
         ] {
-            if lost > 0 {
-                self.dropped.insert((events, "on a device that the recording does not name"), lost);
+            // Those of GPUs beyond the limit make sense, and are told with it.
+            let unknown = kept.lost().saturating_sub(kept.beyond_count);
+            if unknown > 0 {
+                self.dropped.insert((events, "on a device that the recording does not name"), unknown);
             }
         }
         let correlations = std::mem::take(&mut self.api_correlations);
@@ -68,40 +71,50 @@ impl Builder {
     }
 }
 
-/// Which rows stay; all when `None`.
-pub(super) struct Kept(Option<Vec<bool>>);
+/// Which rows stay.
+pub(super) struct Kept {
+    /// All when absent.
+    stays: Option<Vec<bool>>,
+    /// Of those that do not, how many lie beyond a limit.
+    beyond_count: u64,
+}
 
 impl Kept {
     /// Of each row whether it stays.
     pub(super) fn these(stays: Vec<bool>) -> Self {
-        Self((!stays.iter().all(|stays| *stays)).then_some(stays))
+        Self { stays: (!stays.iter().all(|stays| *stays)).then_some(stays), beyond_count: 0 }
     }
 
     pub(super) fn apply<T>(&self, column: &mut Vec<T>) {
-        if let Some(kept) = &self.0 {
+        if let Some(kept) = &self.stays {
             let mut kept = kept.iter();
             column.retain(|_| kept.next().copied().unwrap_or(false));
         }
     }
 
     pub(super) fn apply_to_times(&self, times: &mut Times) {
-        if let Some(kept) = &self.0 {
+        if let Some(kept) = &self.stays {
             *times = times.iter().zip(kept).filter(|(_, kept)| **kept).map(|(times, _)| times).collect();
         }
     }
 
     pub(super) fn lost(&self) -> u64 {
-        self.0.as_ref().map_or(0, |kept| kept.iter().filter(|kept| !**kept).count() as u64)
+        self.stays.as_ref().map_or(0, |kept| kept.iter().filter(|kept| !**kept).count() as u64)
     }
 }
 
-fn keep_known(ops: &mut GpuOps, streams: &[Option<u32>]) -> Kept {
-    let index = |raw: &u32| streams.get(*raw as usize).copied().flatten();
-    let kept = Kept::these(ops.stream.iter().map(|raw| index(raw).is_some()).collect());
+fn keep_known(ops: &mut GpuOps, streams: &[Placed]) -> Kept {
+    let place = |raw: &u32| streams.get(*raw as usize).copied().unwrap_or(Placed::Unknown);
+    let mut kept = Kept::these(ops.stream.iter().map(|raw| matches!(place(raw), Placed::At(_))).collect());
+    if kept.stays.is_some() {
+        kept.beyond_count = ops.stream.iter().filter(|raw| place(raw) == Placed::Beyond).count() as u64;
+    }
     kept.apply_to_times(&mut ops.times);
     kept.apply(&mut ops.stream);
     kept.apply(&mut ops.call);
-    ops.stream.iter_mut().for_each(|raw| *raw = index(raw).unwrap_or(NONE));
+    for raw in &mut ops.stream {
+        *raw = if let Placed::At(index) = place(raw) { index } else { NONE };
+    }
     kept
 }
 

@@ -75,6 +75,22 @@ fn cut_short() -> Facts {
     facts_of(&try_timeline(&fixture("training-step", SchemaVersion::Nsys2025), &options).unwrap())
 }
 
+/// Kernels that Nsight Compute profiled, on a page that does not tell how long one of them took.
+fn untimed() -> Facts {
+    let folder = temp::folder();
+    let path = folder.path().join("raw.csv");
+    std::fs::write(&path, kernels::transpose().replace("\"1.055328\"", "\"n/a\"")).unwrap();
+    Reading::default().facts(&path).unwrap()
+}
+
+/// An export of more GPUs than are told apart.
+fn on_many_gpus() -> Facts {
+    let folder = temp::folder();
+    let path = folder.path().join("gpus.sqlite");
+    heavy::write(&path, 80, &[&heavy::KERNELS.replace("PID, 0,", "PID, n % 40,"), heavy::LAUNCHES]);
+    facts(&path)
+}
+
 /// Kernels that Nsight Compute profiled: both of its pages.
 fn profiled() -> Facts {
     let folder = temp::folder();
@@ -225,6 +241,8 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&cut_short()));
     set.extend(names_in(&throng()));
     set.extend(names_in(&profiled()));
+    set.extend(names_in(&untimed()));
+    set.extend(names_in(&on_many_gpus()));
     set.extend(names_in(&traced()));
     set.extend(names_in(&in_rounds()));
     set.extend(names_in(&lossy()));

@@ -14,16 +14,16 @@ fn try_facts(text: impl AsRef<[u8]>) -> Result<Facts, String> {
     Reading::default().facts(&path).map_err(|error| error.to_string())
 }
 
-fn facts(text: impl AsRef<[u8]>) -> Facts {
+pub(super) fn facts(text: impl AsRef<[u8]>) -> Facts {
     try_facts(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A fact of the first launch shape.
-fn number(facts: &Facts, name: &str) -> Option<f64> {
+pub(super) fn number(facts: &Facts, name: &str) -> Option<f64> {
     facts.of_kind(EntityKind::LaunchShape).next().and_then(|(_, shape)| shape.number(name))
 }
 
-fn run(facts: &Facts, name: &str) -> Option<i64> {
+pub(super) fn run(facts: &Facts, name: &str) -> Option<i64> {
     facts.run().and_then(|run| run.int(name))
 }
 
