@@ -256,8 +256,8 @@ impl<'a> Context<'a> {
         (window_ns > 0).then(|| {
             let recoverable_ns = estimate.recoverable_ns.min(self.most_once_ns(entity, estimate, is_once));
             let beside_ns = if is_once { 0 } else { estimate.beside_ns };
-            let recoverable_ns = recoverable_ns.saturating_add(beside_ns).clamp(0, window_ns);
-            Gain::new(recoverable_ns, window_ns, estimate.account.clone(), estimate.basis.clone())
+            let (account, basis) = (estimate.account.clone(), estimate.basis.clone());
+            Gain::new(recoverable_ns.clamp(0, window_ns), window_ns, account, basis).with_beside(beside_ns)
         })
     }
 
