@@ -108,6 +108,11 @@ impl Occurrence<'_> {
         Some(estimate.map_or(gain.recoverable_ns, |estimate| estimate.recoverable_ns))
     }
 
+    /// What of the time that it claims is of other accounts. What was played claims none of them, nor does what occurs once.
+    pub(super) fn beside_ns(&self) -> i64 {
+        self.gain.as_ref().filter(|gain| gain.replayed.is_none()).map_or(0, |gain| gain.beside_ns)
+    }
+
     /// Takes out of the gain what something else explains. What was played could still win all of it alone.
     pub(super) fn take_explained(&mut self) {
         self.own_ns = self.own_ns.or(self.recoverable_ns());
