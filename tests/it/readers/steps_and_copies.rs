@@ -61,6 +61,46 @@ fn round_trips_take_the_hosts_own_code_along_and_no_allocations() {
     assert!((with_host_ns - alone_host_ns).abs() < 1_000_000, "{with_host_ns} {alone_host_ns}");
 }
 
+/// Kernels of two streams that wait for unified memory at the same time wait for it once.
+#[test]
+fn kernels_wait_for_unified_memory_no_longer_than_they_run() {
+    let launch = |stream: i64| {
+        format!(
+            r#"{{ launch = {{ kernel = "push", stream = {stream}, faults = {{ count = 8, bytes = 65536, gb_per_s = 9 }} }} }},"#
+        )
+    };
+    let of = |body: &str| {
+        let sync = r#"{ sync = { api = "cudaDeviceSynchronize" } },"#;
+        let facts = facts_of(&format!("{{ repeat = {{ times = 20, do = [{body} {sync}] }} }},"));
+        let device = &facts["devices"][0];
+        (device["migration_kernel_ns"].as_i64().unwrap(), device["compute_ns"].as_i64().unwrap())
+    };
+    let (waits_ns, compute_ns) = of(&launch(7));
+    assert!(waits_ns == compute_ns && waits_ns > 17_000_000, "{waits_ns} {compute_ns}");
+    let (waits_ns, compute_ns) = of(&format!("{}{}", launch(7), launch(8)));
+    assert!(waits_ns == compute_ns && waits_ns < 30_000_000, "{waits_ns} {compute_ns}");
+}
+
+#[test]
+fn launches_of_another_grid_that_wait_for_unified_memory_count_whole() {
+    let faults = "faults = { count = 8, bytes = 65536, gb_per_s = 9 }";
+    let of = |last: &str| {
+        let facts = facts_of(&format!(
+            r#"{{ repeat = {{ times = 20, do = [
+              {{ launch = {{ kernel = "push" }} }},
+              {{ launch = {{ kernel = "push", {faults} }} }},
+              {{ sync = {{ api = "cudaDeviceSynchronize" }} }},
+            ] }} }}, {last}"#
+        ));
+        let device = &facts["devices"][0];
+        (device["migration_kernel_ns"].as_i64().unwrap(), facts["kernels"][0]["faulting_excess_ns"].as_i64().unwrap())
+    };
+    let (waits_ns, excess_ns) = of("");
+    assert!(waits_ns == excess_ns && waits_ns < 1_000_000, "as long as those beside which nothing moves: {waits_ns}");
+    let (waits_ns, excess_ns) = of(&format!(r#"{{ launch = {{ kernel = "push", grid = [1080, 1, 1], {faults} }} }},"#));
+    assert!(waits_ns == excess_ns && (850_000..2_000_000).contains(&waits_ns), "{waits_ns}");
+}
+
 /// A report may begin with a step in the middle of the run, by a delay or at a call of the program.
 #[test]
 fn the_profiler_tells_where_it_was_told_to_begin() {
