@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use foldhash::HashMap;
-
-use super::drawn::{Drawn, account_trend};
+use super::drawn::{Drawn, Times, account_trend, times};
 use super::lacking::Lacking;
 use super::ledger::DeviceChange;
 use super::measure::{Change, Noise, Trend, Values, per_unit};
@@ -12,7 +10,7 @@ use super::runs::{Run, Runs, name_of};
 use super::sides::{Side, Sides};
 use super::state::State;
 use super::work::Work;
-use crate::facts::{EntityId, EntityKind};
+use crate::facts::EntityKind;
 use crate::findings::{Observation, SourceLocation};
 use crate::ledger::Account;
 use crate::rules::outcome::{Confidence, Severity};
@@ -153,25 +151,6 @@ struct Context<'a> {
     is_comparable: bool,
 }
 
-/// The sums of a run's kernels, ranges and copies of a name, of each device and of all.
-type Times<'a> = HashMap<(EntityKind, Option<EntityId>, &'a str), i64>;
-
-fn times(run: &Run) -> Times<'_> {
-    let mut times = Times::default();
-    for (kind, fact) in
-        [(EntityKind::Kernel, "sum_ns"), (EntityKind::Range, "sum_ns"), (EntityKind::CopyGroup, "busy_ns")]
-    {
-        for (id, entity) in run.facts.of_kind(kind) {
-            let own = run.facts.related(id, EntityKind::Device).map(Some);
-            for device in std::iter::once(None).chain(own) {
-                let sum_ns = times.entry((kind, device, name_of(entity))).or_default();
-                *sum_ns = sum_ns.saturating_add(entity.int(fact).unwrap_or(0));
-            }
-        }
-    }
-    times
-}
-
 /// A finding of one fingerprint, as the sides that have it see it.
 struct Pair<'a> {
     context: &'a Context<'a>,
@@ -230,6 +209,11 @@ impl<'a> Pair<'a> {
         let per_unit =
             |seen: &Seen<'_>| Some(per_unit(seen.by.gain?.recoverable_ns, if once { 1.0 } else { seen.units }));
         Values::of(seen.iter().filter_map(per_unit))
+    }
+
+    /// Whether a part of what it gains is time of accounts that it does not name.
+    fn has_beside(&self) -> bool {
+        self.shown.by.gain.is_some_and(|gain| gain.beside_ns > 0)
     }
 
     /// As much of the device's window, or of all windows together, as the gain is about.
@@ -352,6 +336,9 @@ impl<'a> Pair<'a> {
         let wanted = if state == State::New { Trend::Up } else { Trend::Down };
         match (self.drawn()?, state) {
             (trend, _) if trend.has(wanted) => None,
+            _ if self.has_beside() => open(
+                "the time that it claims did not go that way, and what went with it on the other side is not known",
+            ),
             (Drawn { is_changed: false, .. }, _) => {
                 settled("the time that it draws on did not change: it is at the edge of its threshold")
             }
@@ -396,7 +383,8 @@ impl<'a> Pair<'a> {
         devices.get(index)
     }
 
-    /// Which way the time went that it draws on: its account, and what it is about itself. `None` where it draws on none.
+    /// Which way the time went that it draws on: its account, what goes with that, and what it is about itself. `None` where it draws
+    /// on none.
     fn drawn(&self) -> Option<Drawn> {
         let account = self.shown.by.gain.and_then(|gain| Account::parse(&gain.account));
         let devices = match self.shown.device {
@@ -407,8 +395,25 @@ impl<'a> Pair<'a> {
             Some(account) => devices.iter().filter_map(|device| account_trend(device, account)).collect(),
             None => Vec::new(),
         };
+        trends.extend(self.beside_trend());
         trends.extend(self.own_trend());
         (!trends.is_empty()).then(|| Drawn::of(&trends))
+    }
+
+    /// Which way the time went that goes with what it claims. A side that does not have the finding does not tell that.
+    fn beside_trend(&self) -> Option<Trend> {
+        let beside_ns = |seen: &Seen<'_>| Some(per_unit(seen.by.gain?.beside_ns, seen.units));
+        let values = self.seen.map(|seen| Values::of(seen.iter().filter_map(beside_ns))).both()?;
+        let is_any = values.each_ref().iter().any(|values| values.measure().high > 0);
+        is_any.then(|| self.trend_in_window(&values))
+    }
+
+    /// Which way a number of nanoseconds went, where that is enough of the window to matter.
+    fn trend_in_window(&self, values: &Sides<Values>) -> Trend {
+        let change = Change::of(values, self.context.noise);
+        let window_ns = self.window_ns(Side::Base).max(self.window_ns(Side::Head)).max(1);
+        let is_large = change.difference.unsigned_abs() as f64 >= LEAST_SHARE * window_ns as f64;
+        if is_large { change.trend() } else { Trend::Same }
     }
 
     /// Which way the time of the kernel, copies or range went that it is about.
@@ -423,10 +428,7 @@ impl<'a> Pair<'a> {
                 per_unit(self.own_ns((run, index), side, kind), self.context.work.units_of(side, index))
             }))
         });
-        let change = Change::of(&values.both()?, self.context.noise);
-        let window_ns = self.window_ns(Side::Base).max(self.window_ns(Side::Head)).max(1);
-        let is_large = change.difference.unsigned_abs() as f64 >= LEAST_SHARE * window_ns as f64;
-        Some(if is_large { change.trend() } else { Trend::Same })
+        Some(self.trend_in_window(&values.both()?))
     }
 
     fn own_ns(&self, (run, index): (&Run, usize), side: Side, kind: EntityKind) -> i64 {

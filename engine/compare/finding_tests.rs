@@ -103,6 +103,34 @@ fn what_occurs_once_does_not_come_or_go_with_the_amount_of_work() {
     assert_eq!(states(&compared(run(1, 1.0, &[ONCE]), run(1, 1.0, &[]))), [("module-loading", State::Gone)]);
 }
 
+/// A run of one second with copies whose time never changes, and so much idle time that goes with them; where that is told.
+fn with_beside(copies_ns: i64, beside_ns: i64, is_found: bool) -> Run {
+    let mut sample = Sample::default();
+    let id = sample.run();
+    let accounts = [("compute_ns", 500_000_000 - beside_ns), ("exposed_copy_ns", copies_ns)];
+    let device = sample.device(id, 0, "A100", 1_000_000_000, &accounts);
+    let rule = sample.rule("round-trip-copies", "Round trips", EntityKind::Device);
+    if is_found {
+        sample.find_beside(rule, device, ("exposed_copy", copies_ns), beside_ns);
+    }
+    let review = sample.review();
+    Run { name: "run".to_owned(), facts: sample.facts, review }
+}
+
+#[test]
+fn a_finding_is_worse_where_only_what_goes_with_its_claim_grew() {
+    let terms = || Terms { same_work: true, ..Terms::default() };
+    let told = |base: Run, head: Run| compare(&[base], &[head], terms()).unwrap();
+    let state =
+        |base, head| states(&told(with_beside(100_000_000, base, true), with_beside(100_000_000, head, true)))[0].1;
+    assert_eq!(state(50_000_000, 150_000_000), State::Worse);
+    assert_eq!(state(150_000_000, 50_000_000), State::Better);
+    assert_eq!(state(150_000_000, 150_000_000), State::Unchanged);
+    // Where one side does not have it, what went with it there is not known.
+    let new = told(with_beside(100_000_000, 50_000_000, false), with_beside(100_000_000, 150_000_000, true));
+    assert_eq!((new.findings[0].state, new.findings[0].is_settled), (State::Unclear, false));
+}
+
 /// A run with a finding that gains nothing, of this severity.
 fn noted(severity: Severity) -> Run {
     let mut run = Sample::default();

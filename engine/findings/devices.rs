@@ -121,14 +121,18 @@ fn recoverable(facts: &Facts, id: EntityId, occurrences: &[&Occurrence<'_>]) -> 
     let window_ns = device.int("window_ns").unwrap_or(0);
     let is_only = facts.of_kind(EntityKind::Device).count() == 1;
     let mut claims: BTreeMap<Account, i64> = BTreeMap::new();
+    // What goes with a claim is time of other accounts: the account claimed does not bound it.
+    let mut beside_ns = 0_i64;
     for occurrence in occurrences {
         let on = facts.related(occurrence.entity, EntityKind::Device);
         if (on == Some(id) || (on.is_none() && is_only))
-            && let (Some(ns), Some(estimate)) = (occurrence.own_ns, &occurrence.found.estimate)
-            && let Some(account) = Account::parse(&estimate.account)
+            && let (Some(ns), Some(gain)) = (occurrence.own_ns, &occurrence.gain)
+            && let Some(account) = Account::parse(&gain.account)
         {
             let claim = claims.entry(account).or_default();
-            *claim = claim.saturating_add(ns);
+            let of_account_ns = (gain.of_account_share() * ns as f64).round() as i64;
+            *claim = claim.saturating_add(of_account_ns);
+            beside_ns = beside_ns.saturating_add(ns.saturating_sub(of_account_ns));
         }
     }
     let mut tops: BTreeMap<Account, i64> = BTreeMap::new();
@@ -138,5 +142,5 @@ fn recoverable(facts: &Facts, id: EntityId, occurrences: &[&Occurrence<'_>]) -> 
         *top = top.saturating_add(held);
     }
     let total: i64 = tops.into_iter().map(|(account, claim)| claim.min(ns_of(device, account).max(0))).sum();
-    total.min(window_ns)
+    total.saturating_add(beside_ns).min(window_ns)
 }

@@ -10,6 +10,8 @@ use crate::text::number::{duration, percent};
 pub struct Gain {
     /// Nanoseconds that may be recovered.
     pub recoverable_ns: i64,
+    /// Those of them that are no part of the account, but go with what it holds; 0 of most findings.
+    pub beside_ns: i64,
     /// The window that they are part of.
     pub window_ns: i64,
     /// The same as a share of that window; what a replay says is a share of a step, or of a round.
@@ -111,9 +113,27 @@ impl Gain {
         let (account, basis) = (self.account.clone(), self.basis.clone());
         Self {
             share: self.share * share,
+            beside_ns: of(self.beside_ns),
             replayed,
             ..Self::new(of(self.recoverable_ns), self.window_ns, account, basis)
         }
+    }
+
+    /// The same with time of other accounts: no more of it than the window has room for.
+    pub(super) fn with_beside(self, beside_ns: i64) -> Self {
+        let beside_ns = beside_ns.clamp(0, (self.window_ns - self.recoverable_ns).max(0));
+        let recoverable_ns = self.recoverable_ns.saturating_add(beside_ns);
+        Self { beside_ns, ..Self::new(recoverable_ns, self.window_ns, self.account, self.basis) }
+    }
+
+    /// What of it the account holds.
+    pub(super) const fn of_account_ns(&self) -> i64 {
+        self.recoverable_ns.saturating_sub(self.beside_ns)
+    }
+
+    /// The same as a share of it.
+    pub(super) fn of_account_share(&self) -> f64 {
+        if self.recoverable_ns > 0 { self.of_account_ns() as f64 / self.recoverable_ns as f64 } else { 1.0 }
     }
 
     /// The share of the window by which it weighs: what is expected, else the most.
@@ -154,6 +174,7 @@ impl Gain {
         let rest = window_ns - recoverable_ns;
         Self {
             recoverable_ns,
+            beside_ns: 0,
             window_ns,
             share: recoverable_ns as f64 / window_ns as f64,
             speedup_ceiling: (rest >= LEAST_REST_NS && window_ns / MOST_SPEEDUP <= rest)

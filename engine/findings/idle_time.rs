@@ -70,7 +70,7 @@ pub(super) fn note_shared(facts: &Facts, findings: &mut [Finding]) {
         let Some(gain) = finding.gain.as_mut().filter(|gain| is_idle(&gain.account)) else { continue };
         let Some(idle_ns) = facts.get(device).int(Account::Idle.fact()) else { continue };
         let (before_ns, is_replayed) = claimed.entry(device).or_default();
-        let all_ns = before_ns.saturating_add(gain.recoverable_ns);
+        let all_ns = before_ns.saturating_add(gain.of_account_ns());
         *is_replayed |= gain.replayed.is_some();
         if *before_ns > 0 && all_ns > idle_ns && !*is_replayed {
             gain.shared_ns = Some(idle_ns);

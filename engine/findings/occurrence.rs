@@ -108,6 +108,11 @@ impl Occurrence<'_> {
         Some(estimate.map_or(gain.recoverable_ns, |estimate| estimate.recoverable_ns))
     }
 
+    /// What of the time that it claims is of other accounts. What was played claims none of them, nor does what occurs once.
+    pub(super) fn beside_ns(&self) -> i64 {
+        self.gain.as_ref().filter(|gain| gain.replayed.is_none()).map_or(0, |gain| gain.beside_ns)
+    }
+
     /// Takes out of the gain what something else explains. What was played could still win all of it alone.
     pub(super) fn take_explained(&mut self) {
         self.own_ns = self.own_ns.or(self.recoverable_ns());
@@ -256,8 +261,8 @@ impl<'a> Context<'a> {
         (window_ns > 0).then(|| {
             let recoverable_ns = estimate.recoverable_ns.min(self.most_once_ns(entity, estimate, is_once));
             let beside_ns = if is_once { 0 } else { estimate.beside_ns };
-            let recoverable_ns = recoverable_ns.saturating_add(beside_ns).clamp(0, window_ns);
-            Gain::new(recoverable_ns, window_ns, estimate.account.clone(), estimate.basis.clone())
+            let (account, basis) = (estimate.account.clone(), estimate.basis.clone());
+            Gain::new(recoverable_ns.clamp(0, window_ns), window_ns, account, basis).with_beside(beside_ns)
         })
     }
 

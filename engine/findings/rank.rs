@@ -306,14 +306,17 @@ impl<'a> Ranking<'a> {
             return Some(own.clone());
         }
         let Some(device) = facts.related(best.entity, EntityKind::Device) else { return Some(own.clone()) };
-        let beside = group.iter().map(|index| &self.occurrences[*index]).filter(|other| {
-            facts.related(other.entity, EntityKind::Device) == Some(device)
-                && other.gain.as_ref().is_some_and(|gain| gain.account == own.account)
+        let of_device = group
+            .iter()
+            .map(|index| &self.occurrences[*index])
+            .filter(|other| facts.related(other.entity, EntityKind::Device) == Some(device));
+        let gains = of_device.filter_map(|other| other.gain.as_ref()).filter(|gain| gain.account == own.account);
+        let sums = gains.fold((0_i64, 0_i64), |(claimed, beside), gain| {
+            (claimed.saturating_add(gain.of_account_ns()), beside.saturating_add(gain.beside_ns))
         });
-        let sum = beside.filter_map(Occurrence::recoverable_ns).fold(0_i64, i64::saturating_add);
         let held = Account::parse(&own.account).and_then(|account| facts.get(device).int(account.fact()));
-        let recoverable_ns = sum.min(held.unwrap_or(i64::MAX)).clamp(own.recoverable_ns, own.window_ns);
-        Some(Gain::new(recoverable_ns, own.window_ns, own.account.clone(), own.basis.clone()))
+        let claimed_ns = sums.0.min(held.unwrap_or(i64::MAX)).clamp(own.of_account_ns(), own.window_ns);
+        Some(Gain::new(claimed_ns, own.window_ns, own.account.clone(), own.basis.clone()).with_beside(sums.1))
     }
 
     /// The pages that fit the program: those of PyTorch only where it is used, unless there is no other.

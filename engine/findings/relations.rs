@@ -85,7 +85,11 @@ pub(super) fn find_causes(context: &Context<'_>, occurrences: &mut [Occurrence<'
         let order = |a: &Taken, b: &Taken| context.order(&occurrences[a.cause], &occurrences[b.cause]);
         let is_whole = |taken: &&Taken| taken.is_whole(&occurrences[this], &occurrences[taken.cause]);
         let whole = found.iter().filter(is_whole).copied().min_by(order);
-        let most = found.iter().copied().max_by(|a, b| a.explained_ns.cmp(&b.explained_ns).then_with(|| order(b, a)));
+        let takes_ns = |taken: &Taken| {
+            let (symptom, cause) = (&occurrences[this], &occurrences[taken.cause]);
+            (taken.shared_ns(symptom, cause), taken.explained_of(symptom, cause))
+        };
+        let most = found.iter().copied().max_by(|a, b| takes_ns(a).cmp(&takes_ns(b)).then_with(|| order(b, a)));
         let Some(taken) = whole.or(most) else { continue };
         let shared_ns = taken.shared_ns(&occurrences[this], &occurrences[taken.cause]);
         occurrences[this].explain(taken.cause, shared_ns, whole.is_some());
@@ -106,6 +110,8 @@ struct Taken {
     cause: usize,
     /// The time that they are about together with the symptom; `None` for findings that claim none.
     explained_ns: Option<i64>,
+    /// What of their claims is time of other accounts than theirs.
+    beside_ns: i64,
 }
 
 impl Taken {
@@ -131,18 +137,27 @@ impl Taken {
     fn shared_ns(self, symptom: &Occurrence<'_>, cause: &Occurrence<'_>) -> Option<i64> {
         let (own, explained) = (symptom.claimed_ns()?, self.explained_of(symptom, cause)?);
         if are_apart(symptom, cause) {
-            return Some(0);
+            return Some(explained.min(own).min(self.common_ns(symptom, explained)));
         }
         let of_replay = share_of_replay(symptom, cause).map_or(own, |share| (share * own as f64) as i64);
         // What a part of a change wins, all of it wins as well, whatever time the cause claims.
         Some(if is_part(symptom, cause) { of_replay } else { explained.min(of_replay) })
     }
 
+    /// The time that both may be about where their accounts share none: what either takes along of other accounts.
+    fn common_ns(self, symptom: &Occurrence<'_>, explained_ns: i64) -> i64 {
+        let of_accounts_ns = explained_ns.saturating_sub(self.beside_ns).max(0);
+        self.beside_ns.saturating_add(of_accounts_ns.min(symptom.beside_ns()))
+    }
+
     /// Whether what is left of a symptom does not matter.
     fn is_whole(self, symptom: &Occurrence<'_>, cause: &Occurrence<'_>) -> bool {
         let (Some(gain), Some(explained)) = (&symptom.gain, self.explained_of(symptom, cause)) else { return true };
+        let left_is_little =
+            |shared_ns: i64| severity_of(symptom.left_share(shared_ns) * gain.weighing_share()) == Severity::Info;
+        let shared_ns = self.shared_ns(symptom, cause).unwrap_or(explained);
         if are_apart(symptom, cause) {
-            return gain.recoverable_ns <= explained;
+            return gain.recoverable_ns <= explained || (shared_ns > 0 && left_is_little(shared_ns));
         }
         let claimed = symptom.claimed_ns().unwrap_or(0);
         let wins_as_much = share_of_replay(symptom, cause).is_some_and(|share| share >= NEARLY_ALL);
@@ -151,8 +166,7 @@ impl Taken {
         {
             return true;
         }
-        let shared_ns = self.shared_ns(symptom, cause).unwrap_or(explained);
-        severity_of(symptom.left_share(shared_ns) * gain.weighing_share()) == Severity::Info
+        left_is_little(shared_ns)
     }
 }
 
@@ -167,12 +181,10 @@ fn share_of_replay(symptom: &Occurrence<'_>, cause: &Occurrence<'_>) -> Option<f
     Some(if own > 0.0 { (of_cause / own).min(1.0) } else { 1.0 })
 }
 
-/// Whether two findings claim time of accounts that share none, such as idle time and copies.
+/// Whether two findings claim time of accounts that share none, such as idle time and copies, whatever goes with that.
 fn are_apart(one: &Occurrence<'_>, other: &Occurrence<'_>) -> bool {
     let top = |this: &Occurrence<'_>| {
-        // What takes time of other accounts along is apart from none of them.
-        let estimate = this.found.estimate.as_ref().filter(|estimate| estimate.beside_ns == 0);
-        let account = estimate.and_then(|estimate| Account::parse(&estimate.account));
+        let account = this.found.estimate.as_ref().and_then(|estimate| Account::parse(&estimate.account));
         account.map(Account::top).filter(|top| *top != Account::Window)
     };
     matches!((top(one), top(other)), (Some(one), Some(other)) if one != other)
@@ -197,6 +209,8 @@ struct OfRule {
     causes: Vec<usize>,
     /// The time that they may take together from a symptom; `None` when none of them claims any.
     explained_ns: Option<i64>,
+    /// What of their claims is time of other accounts than theirs.
+    beside_ns: i64,
 }
 
 impl OfRule {
@@ -206,6 +220,7 @@ impl OfRule {
         let Some(claimed) = occurrence.claimed_ns() else { return };
         let fact =
             relation.shares.and_then(|fact| facts.get(facts.related(occurrence.entity, fact.kind)?).int(fact.name));
+        self.beside_ns = self.beside_ns.saturating_add(occurrence.beside_ns());
         let sum = self.explained_ns.unwrap_or(0);
         self.explained_ns = Some(match fact {
             Some(shared) => sum.max(shared.min(claimed)),
@@ -229,9 +244,9 @@ impl Causes {
     fn of(&self, occurrences: &[Occurrence<'_>], this: usize) -> impl Iterator<Item = Taken> {
         // Rules without cycles make none here; a cycle would hide all its findings.
         let may = move |other: &usize| *other != this && chain(occurrences, *other).all(|above| above != this);
-        self.0.values().filter_map(move |OfRule { causes, explained_ns }| {
+        self.0.values().filter_map(move |OfRule { causes, explained_ns, beside_ns }| {
             let cause = causes.iter().copied().find(may)?;
-            Some(Taken { cause, explained_ns: *explained_ns })
+            Some(Taken { cause, explained_ns: *explained_ns, beside_ns: *beside_ns })
         })
     }
 }

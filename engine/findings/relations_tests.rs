@@ -160,6 +160,64 @@ fn a_cause_of_which_little_is_expected_hides_no_larger_symptom() {
 }
 
 #[test]
+fn a_cause_takes_from_another_account_no_more_than_goes_with_its_claim() {
+    // What is left of idle time that host code takes, beside copies of 100 ms; and what all win together.
+    let left = |host_ns: i64, beside_ns: i64, is_once: bool| {
+        let mut sample = Sample::default();
+        let run = sample.run();
+        let accounts = [("compute_ns", 400_000_000), ("exposed_copy_ns", 100_000_000)];
+        let device = sample.device(run, 0, "NVIDIA H200", 1_000_000_000, &accounts);
+        let trips = sample.rule("round-trip-copies", "Round trips", EntityKind::Device);
+        let host = sample.rule("host-bound", "Host code", EntityKind::Device);
+        sample.rules[trips].once = is_once;
+        sample.rules[trips].explains =
+            vec![Relation { rule: "host-bound".to_owned(), on: vec![EntityKind::Device], shares: None }];
+        sample.find_beside(trips, device, ("exposed_copy", 100_000_000), beside_ns);
+        sample.find(host, device, Some(("idle_host", host_ns)), "host code");
+        let review = sample.review();
+        let shown = review.findings.iter().find(|finding| finding.rule == "host-bound");
+        (shown.map(|finding| finding.gain.clone().unwrap().recoverable_ns), review.devices[0].recoverable_ns)
+    };
+    assert_eq!(left(300_000_000, 60_000_000, false), (Some(240_000_000), 400_000_000));
+    assert_eq!(left(65_000_000, 60_000_000, false), (None, 165_000_000), "little of it is left");
+    assert_eq!(left(300_000_000, 0, false), (Some(300_000_000), 400_000_000));
+    // What occurs once takes nothing along.
+    assert_eq!(left(300_000_000, 60_000_000, true), (Some(300_000_000), 400_000_000));
+    assert_eq!(left(90_000_000, 60_000_000, true), (None, 190_000_000), "the smaller is shown under the larger");
+}
+
+#[test]
+fn of_two_causes_the_one_that_takes_more_is_named() {
+    // At best fixed shapes win 6 s of 10 s, and 100 ms are expected of that; waits win 2 s of the same idle time.
+    let mut sample = Sample::default();
+    let run = sample.run();
+    let device = sample.device(run, 0, "NVIDIA H200", 10_000_000_000, &[("idle_host_ns", 5_000_000_000)]);
+    sample.facts.get_mut(device).set(STEP_FACT, 10_000_000);
+    let shapes = sample.rule("data-dependent-shape", "Shapes", EntityKind::Device);
+    let waits = sample.rule("sync-gap", "Waits", EntityKind::Device);
+    let host = sample.rule("host-bound", "Host code", EntityKind::Device);
+    for rule in [shapes, waits] {
+        sample.rules[rule].explains =
+            vec![Relation { rule: "host-bound".to_owned(), on: vec![EntityKind::Device], shares: None }];
+    }
+    sample.find(shapes, device, Some(("window", 6_000_000_000)), "shapes");
+    sample.find(waits, device, Some(("idle", 2_000_000_000)), "waits");
+    sample.find(host, device, Some(("idle_host", 5_000_000_000)), "host code");
+    for judgement in &mut sample.judgements {
+        if let (true, Outcome::Finding(found)) = (judgement.rule == shapes, &mut judgement.outcome)
+            && let Some(estimate) = &mut found.estimate
+        {
+            let (step_ns, expected_ns, ceiling_ns) = (10_000_000, 100_000, 6_000_000);
+            estimate.replayed = Some(Replayed { change: Change::FixedShapes, step_ns, expected_ns, ceiling_ns });
+        }
+    }
+    let review = sample.review();
+    let host = review.findings.iter().find(|finding| finding.rule == "host-bound").unwrap();
+    assert_eq!(host.gain.as_ref().unwrap().recoverable_ns, 3_000_000_000);
+    assert_eq!(host.evidence.last().unwrap().plain(), "2 s of it count under sync-gap alone.");
+}
+
+#[test]
 fn rules_that_explain_each_other_hide_nothing() {
     let mut sample = two_gpus();
     sample.rules[1].explains =

@@ -56,6 +56,17 @@ impl Sample {
         self.judge(rule, entity, found);
     }
 
+    /// Finds what takes time of other accounts along.
+    pub(crate) fn find_beside(&mut self, rule: usize, entity: EntityId, claim: (&str, i64), beside_ns: i64) {
+        let mut found = finding(Some(claim), "it waits");
+        if let Outcome::Finding(found) = &mut found
+            && let Some(estimate) = &mut found.estimate
+        {
+            estimate.beside_ns = beside_ns;
+        }
+        self.judge(rule, entity, found);
+    }
+
     /// A run with one process.
     pub(crate) fn run(&mut self) -> EntityId {
         let run = self.facts.add(EntityKind::Run, "run", &[]);

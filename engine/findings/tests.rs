@@ -168,6 +168,27 @@ fn what_rounds_leave_out_is_told_of_the_window() {
 }
 
 #[test]
+fn all_findings_together_gain_no_less_than_one_of_them() {
+    let mut sample = Sample::default();
+    let run = sample.run();
+    let accounts = [("exposed_copy_ns", 100_000_000), ("compute_ns", 700_000_000)];
+    let device = sample.device(run, 0, "NVIDIA H200", 1_000_000_000, &accounts);
+    let trips = sample.rule("round-trip-copies", "Round trips", EntityKind::Device);
+    let copies = sample.rule("exposed-copy", "Copies", EntityKind::Device);
+    // The idle time beside the copies is no part of the account that the copies are.
+    sample.find_beside(trips, device, ("exposed_copy", 90_000_000), 150_000_000);
+    let of = |sample: &Sample| {
+        let review = sample.review();
+        let gain = review.findings[0].gain.clone().unwrap();
+        (gain.recoverable_ns, gain.beside_ns, review.devices[0].recoverable_ns)
+    };
+    assert_eq!(of(&sample), (240_000_000, 150_000_000, 240_000_000));
+    // Two that claim one account share it, and what goes with one of them goes as well.
+    sample.find(copies, device, Some(("exposed_copy", 80_000_000)), "copies");
+    assert_eq!(of(&sample), (240_000_000, 150_000_000, 250_000_000));
+}
+
+#[test]
 fn what_wins_nothing_even_at_best_is_not_told() {
     let told = |ceiling_ns: i64| {
         let mut sample = Sample::default();

@@ -67,6 +67,34 @@ pub struct BesideCopies {
     pub idle_ns: i64,
 }
 
+/// What the thread did in a stretch beside copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostBesideCopies {
+    /// The copies.
+    pub copies: Copies,
+    /// The length of the stretch.
+    pub stretch_ns: i64,
+    /// What of it is host code.
+    pub host_ns: i64,
+    /// What of it the thread waits for the device, or is in a copy call.
+    pub waiting_ns: i64,
+}
+
+impl HostBesideCopies {
+    pub(super) const fn new(copies: Copies, stretch: Interval) -> Self {
+        Self { copies, stretch_ns: stretch.len_ns(), host_ns: 0, waiting_ns: 0 }
+    }
+
+    /// Adds a piece of the stretch. Memory that is allocated, code that is loaded and the like are no matter of the copies.
+    pub(super) const fn add(&mut self, piece: Interval, activity: Account) {
+        match activity {
+            Account::IdleHost => self.host_ns += piece.len_ns(),
+            Account::IdleSync | Account::IdleQuery | Account::IdleCopyCall => self.waiting_ns += piece.len_ns(),
+            _ => {}
+        }
+    }
+}
+
 /// The idle time of one device, read both ways.
 #[derive(Debug, Default)]
 pub struct IdleReading {
@@ -111,6 +139,8 @@ pub struct IdleReading {
     pub too_deep_count: i64,
     /// The stretches that lie beside copies.
     pub beside_copies: Vec<BesideCopies>,
+    /// Those of them that a thread has to explain.
+    pub host_beside_copies: Vec<HostBesideCopies>,
     /// Those beside migrations of unified memory, without those that are longer than from one page to the next.
     pub beside_migrations_ns: i64,
     /// Those beside copies, with what such a stretch can win from the waits before it in place of its length.
@@ -196,6 +226,7 @@ impl IdleReading {
         self.too_deep_count += other.too_deep_count;
         self.beside_copies.extend(other.beside_copies);
         self.won_beside_copies.extend(other.won_beside_copies);
+        self.host_beside_copies.extend(other.host_beside_copies);
         for (account, samples) in other.samples.into_pairs() {
             self.samples[account].extend(samples);
         }

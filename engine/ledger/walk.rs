@@ -8,7 +8,7 @@ use super::accounts::Account;
 use super::activity::Activity;
 use super::ahead::{Done, Lead};
 use super::host::Calls;
-use super::idle::{BesideCopies, IdleReading};
+use super::idle::{BesideCopies, HostBesideCopies, IdleReading};
 use super::open_ranges::{OPTIMIZER_STEP, OpenRanges};
 use super::queries::{Guess, Queries, Query, QueryCursor};
 use super::reading::Piece;
@@ -251,6 +251,8 @@ struct Cursor<'all> {
     began_waiting: bool,
     /// What the thread did in it so far.
     done: Done,
+    /// The same of a query beside copies.
+    beside_copies: Option<HostBesideCopies>,
     /// What the thread would be ahead without its waits.
     lead: Lead,
     process: u32,
@@ -276,6 +278,7 @@ impl<'all> Cursor<'all> {
             trigger: None,
             began_waiting: false,
             done: Done::default(),
+            beside_copies: None,
             lead: Lead::default(),
             process: timeline.process_of(question.thread),
             open_ranges: ranges
@@ -300,6 +303,7 @@ impl<'all> Cursor<'all> {
     /// earlier if the host did.
     fn settle(&mut self, query: Query) {
         let done = std::mem::take(&mut self.done);
+        self.reading.host_beside_copies.extend(self.beside_copies.take());
         let Some(trigger) = self.trigger.take().filter(|_| query.guess.is_none()) else { return };
         let won = self.lead.win(trigger, query.of_host(), done);
         self.reading.win(self.process, trigger, won);
@@ -339,6 +343,10 @@ impl<'all> Cursor<'all> {
             }
             self.place(part, account, is_first.then_some((trigger, query.stretch)));
             self.done.add(part, activity);
+            if query.copies.is_any() {
+                let new = || HostBesideCopies::new(query.copies, query.stretch);
+                self.beside_copies.get_or_insert_with(new).add(part, account);
+            }
             let piece = Piece { interval: part, activity: account, trigger, trigger_name };
             self.reading.take(process, (piece, is_guess), name);
             if is_queued {

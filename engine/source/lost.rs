@@ -101,13 +101,12 @@ impl Launches {
     }
 }
 
-/// The launches of a timeline that lack their work; absent where none does, and where no work of a GPU was recorded at all, or that of one may be any
-/// process's.
+/// The launches of a timeline that lack their work; absent where none does, and where no work of a GPU was recorded at all. Those of
+/// processes that may have launched work of a GPU that names none are left out: that work may be theirs.
 /// `uncorrelated` are the starts of kernels without a correlation: those that no other id joined to a call may each be the work
 /// of one.
 pub(super) fn launches(timeline: &Timeline, uncorrelated: Vec<i64>) -> Option<LostLaunches> {
-    let is_unknown = (0..timeline.devices.len() as u32).any(|device| timeline.has_unknown_launcher(device));
-    if timeline.gpu_op_count() == 0 || is_unknown || is_left_out(timeline) {
+    if timeline.gpu_op_count() == 0 || is_left_out(timeline) {
         None
     } else {
         launches_of(timeline, uncorrelated, Role::of)
@@ -116,9 +115,11 @@ pub(super) fn launches(timeline: &Timeline, uncorrelated: Vec<i64>) -> Option<Lo
 
 fn launches_of(timeline: &Timeline, mut uncorrelated: Vec<i64>, role_of: fn(&str) -> Role) -> Option<LostLaunches> {
     let mut processes: HashMap<u32, Launches> = HashMap::default();
+    let is_unknown = |process: &u32| timeline.unknown_launchers.may_be(*process);
     for call in calls(timeline, role_of) {
         processes.entry(timeline.process_of(call.thread)).or_default().take(call);
     }
+    processes.retain(|process, _| !is_unknown(process));
     let mut lost: VecDeque<(i64, bool)> = {
         let mut lost: Vec<_> = processes.values().flat_map(Launches::lost).collect();
         lost.sort_unstable();
@@ -154,8 +155,9 @@ pub(super) fn kernel_launches(timeline: &Timeline) -> Option<LostLaunches> {
     }
     roles.retain(|_, role| *role == Role::Launch);
     let has_work = with_work(timeline);
-    let calls =
-        || (0..api.times.len()).map(|call| (call, timeline.process_of(api.thread.get(call).copied().unwrap_or(NONE))));
+    let process_of = |call: usize| timeline.process_of(api.thread.get(call).copied().unwrap_or(NONE));
+    let all = || (0..api.times.len()).map(|call| (call, process_of(call)));
+    let calls = || all().filter(|(_, process)| !timeline.unknown_launchers.may_be(*process));
     let mut last_working: HashMap<u32, i64> = HashMap::default();
     for (call, process) in calls().filter(|(call, _)| has_work[*call]) {
         let last = last_working.entry(process).or_insert(i64::MIN);
@@ -189,7 +191,8 @@ fn told(
     let (count, amid) = (lost.saturating_sub(failed), amid.saturating_sub(failed));
     let is_amid = is_much(amid, launch_count);
     let [count, launch_count, amid_count] = [count, launch_count, amid].map(|count| count as i64);
-    (count > 0).then_some(LostLaunches { count, launch_count, amid_count, is_amid })
+    let is_of_some = !timeline.unknown_launchers.of_devices.is_empty();
+    (count > 0).then_some(LostLaunches { count, launch_count, is_of_some, amid_count, is_amid })
 }
 
 /// Whether so many of some launches lack their work that idle time may be theirs.
@@ -237,9 +240,10 @@ fn calls(timeline: &Timeline, role_of: fn(&str) -> Role) -> Vec<Call> {
 /// What a trace lacks, and the way out; of a damaged file it may be in the part that is missing.
 pub(super) fn sentence(lost: LostLaunches, is_damaged: bool) -> String {
     let (count, all) = (number::count(lost.count), number::count(lost.launch_count));
+    let whose = if lost.is_of_some { " on GPUs whose process is known" } else { "" };
     if is_damaged {
         return format!(
-            "What is left of it holds no work of {count} of the {all} calls that launch some; of other work the calls may be \
+            "What is left of it holds no work of {count} of the {all} calls that launch some{whose}; of other work the calls may be \
              missing too."
         );
     }
@@ -251,7 +255,7 @@ pub(super) fn sentence(lost: LostLaunches, is_damaged: bool) -> String {
         "they are the last, or few, and what is said here is of what was recorded"
     };
     let how = "Call torch.cuda.synchronize() before the profiler stops, and record fewer steps.";
-    format!("The trace holds no work of {count} of the {all} calls that launch some: {why}. {how}")
+    format!("The trace holds no work of {count} of the {all} calls that launch some{whose}: {why}. {how}")
 }
 
 #[cfg(test)]

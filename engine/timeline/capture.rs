@@ -47,6 +47,8 @@ pub struct LostLaunches {
     pub count: i64,
     /// Launches in all.
     pub launch_count: i64,
+    /// Whether launches are left out of processes that may have launched work of a GPU that is not known to be theirs.
+    pub is_of_some: bool,
     /// How many of them come before calls whose work is there.
     pub amid_count: i64,
     /// Whether these are so many that idle time may be theirs.

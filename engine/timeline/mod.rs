@@ -25,6 +25,7 @@ pub mod samples;
 pub mod times;
 pub mod union;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use capability::Capability;
@@ -58,6 +59,8 @@ pub struct Timeline {
     pub devices: Vec<Device>,
     /// Streams that ran at least one operation.
     pub streams: Vec<Stream>,
+    /// The GPUs of which it is not known which process launched their work.
+    pub unknown_launchers: UnknownLaunchers,
     /// Launch geometries of kernels.
     pub geometries: Vec<Geometry>,
     /// Kernels.
@@ -247,6 +250,22 @@ pub struct MetricSeries {
     pub value: Vec<f32>,
 }
 
+/// The devices of a recording that does not tell which of several processes launched their work.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UnknownLaunchers {
+    /// The processes that may have launched the work of such a device, by its index.
+    pub of_devices: BTreeMap<u32, Vec<u32>>,
+    /// The processes of the recording that make calls; none without such a device.
+    pub calling_process_count: usize,
+}
+
+impl UnknownLaunchers {
+    /// Whether a process may have launched work of one of them.
+    pub(crate) fn may_be(&self, process: u32) -> bool {
+        self.of_devices.values().any(|processes| processes.contains(&process))
+    }
+}
+
 /// GPU page faults of unified memory on one device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageFaults {
@@ -271,12 +290,6 @@ impl Timeline {
             }
         }
         (0_u32..).zip(is_calling).filter(|(_, is_calling)| *is_calling).map(|(process, _)| process).collect()
-    }
-
-    /// Whether work of a device was launched by one of several processes, and it is not known by which.
-    pub(crate) fn has_unknown_launcher(&self, device: u32) -> bool {
-        let is_of_none = self.streams.iter().any(|stream| stream.device == device && stream.process == NONE);
-        is_of_none && self.calling_processes().len() > 1
     }
 
     /// What was launched as the kernel at an index, by its geometry.

@@ -321,7 +321,7 @@ const COUNTS: &[Fact] = &[
         Int,
         CudaTrace,
         Extensive,
-        "The most that kernels wait for unified memory: what launches during which it migrates take beyond those of the same grid and block during which nothing does; all of their time where there are none of these, or, of kernels of a single block, that in which memory moves.",
+        "The most that kernels wait for unified memory: what launches during which it migrates take beyond those of the same grid and block during which nothing does; all of their time where there are none of these, or, of kernels of a single block, that in which memory moves. No more than the time in which such launches run, each moment once.",
     ),
     fact(
         "migration_first_start_ns",

@@ -276,7 +276,7 @@ pub(super) const WIDTHS: &[Fact] = &[
         Int,
         CudaTrace,
         Extensive,
-        "What these launches take beyond the median launch of the same kernel, grid and block during which nothing migrates; absent when for most of their time there is no such launch.",
+        "What these launches take beyond the median launch of the same kernel, grid and block during which nothing migrates; those of a grid and block that has no such launch count whole, of a single block with the time in which memory moves. Absent when for most of their time there is no such launch.",
     ),
 ];
 

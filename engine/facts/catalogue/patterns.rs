@@ -96,9 +96,16 @@ pub(super) const ROUND_TRIPS: &[Fact] = &[
     fact(
         "round_trip_idle_ns",
         Int,
-        CudaTrace,
+        CudaApi,
         ExtensiveWithGaps,
-        "Idle time right before and right after these copies, where it is at most ten times as long as they are: the host waits for them, or works on what came back and goes there again.",
+        "Idle time right before and right after these copies, where it is at most ten times as long as they are, in which the host waits, is in a copy call, or runs code of its own: it works on what came back and goes there again.",
+    ),
+    fact(
+        "round_trip_host_idle_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "The part of round_trip_idle_ns in which the host runs code of its own, which is also a part of idle_host_ns.",
     ),
     fact(
         "round_trip_size_bytes",

@@ -182,7 +182,7 @@ pub(super) const RUN: &[Fact] = &[
         Int,
         Report,
         Extensive,
-        "Launches of a recording that lacks what they started, although it holds other work of a GPU, those at its end among them; of an export of Nsight Systems launches of kernels alone; absent when none.",
+        "Launches of a recording that lacks what they started, although it holds other work of a GPU, those at its end among them; of an export of Nsight Systems launches of kernels alone; without those of processes that may have launched the work of a GPU that names no process; absent when none.",
     ),
     fact(
         "lost_amid_launch_count",

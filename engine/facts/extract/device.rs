@@ -49,7 +49,8 @@ fn reloads(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
 
 /// The processes of a recording with calls, where some work of a device names none of them.
 fn possible_processes(timeline: &Timeline, device: u32) -> Option<i64> {
-    timeline.has_unknown_launcher(device).then(|| timeline.calling_processes().len() as i64)
+    let unknown = &timeline.unknown_launchers;
+    unknown.of_devices.contains_key(&device).then_some(unknown.calling_process_count as i64)
 }
 
 fn identity(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {

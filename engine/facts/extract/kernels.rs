@@ -60,7 +60,8 @@ pub(super) fn extract(
         part.entities.push(entity);
     }
     let of_kernels = indices.values().filter_map(|index| part.entities.get(*index));
-    part.device.set("migration_kernel_ns", of_kernels.map(widths::waits_for_pages_ns).fold(0, i64::saturating_add));
+    let waits_ns = of_kernels.map(widths::waits_for_pages_ns).fold(0, i64::saturating_add);
+    part.device.set("migration_kernel_ns", waits_ns.min(migrating_ns(context, device)));
     if device.properties(timeline).is_some_and(|known| known.sm_count.is_some()) {
         let of_kernels = indices.values().filter_map(|index| part.entities.get(*index));
         part.device.set("narrow_loss_ns", of_kernels.map(widths::loss_ns).fold(0, i64::saturating_add));
@@ -159,6 +160,18 @@ fn kernels(context: &Context<'_>, device: &DeviceContext, kept: &[Sum]) -> Vec<(
     }
     kernels.iter_mut().for_each(|(_, shapes)| shapes.sort_by_key(|shape| shape.shape));
     kernels
+}
+
+/// The time of the window in which kernels run during which unified memory migrates, each moment once.
+fn migrating_ns(context: &Context<'_>, device: &DeviceContext) -> i64 {
+    let migrations = Union::of(device.ops.migrations_in_window().map(|op| op.interval()));
+    if migrations.len_ns() == 0 {
+        return 0;
+    }
+    let kernels =
+        device.ops.in_window().filter(|op| launch_shape(context.timeline, &context.launch_shapes, *op).is_some());
+    let waiting = kernels.map(|op| op.interval()).filter(|times| migrations.overlap_ns(*times) > 0);
+    Union::of(waiting.map(|times| times.clip(device.window()))).len_ns()
 }
 
 /// The kernels that are launched with few blocks and with many in turns: as the stages of one operation, where one sums up what the

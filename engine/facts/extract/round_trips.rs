@@ -7,7 +7,7 @@ use foldhash::HashMap;
 use super::stats::clamped;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::idle::BesideCopies;
+use crate::ledger::idle::HostBesideCopies;
 use crate::timeline::columns::{Direction, HostMemory};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
@@ -131,19 +131,26 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let all: Vec<Copy> = all.collect();
     let run = Union::of(all.iter().map(|copy| copy.times));
     facts.set("round_trip_exposed_ns", run.len_ns() - run.common_ns(&device.tally.kernels_run));
-    facts.set("round_trip_idle_ns", idle_beside_ns(&all, &device.idle.beside_copies));
+    if device.knows_host {
+        let (host_ns, waiting_ns) = idle_beside_ns(&all, &device.idle.host_beside_copies);
+        facts.set("round_trip_idle_ns", host_ns.saturating_add(waiting_ns));
+        facts.set("round_trip_host_idle_ns", host_ns);
+    }
 }
 
-/// The idle time right before and after copies, in stretches that are not much longer than they are.
-fn idle_beside_ns(copies: &[Copy], stretches: &[BesideCopies]) -> i64 {
+/// The host code, and the waits of the host, in idle time right before and after copies, in stretches that are not much longer than
+/// they are.
+fn idle_beside_ns(copies: &[Copy], stretches: &[HostBesideCopies]) -> (i64, i64) {
     let length_of: HashMap<u32, i64> = copies.iter().map(|copy| (copy.index, copy.times.len_ns())).collect();
-    let is_beside = |stretch: &&BesideCopies| {
+    let is_beside = |stretch: &&HostBesideCopies| {
         let ends = [stretch.copies.before, stretch.copies.after];
         let copies_ns =
             ends.iter().filter_map(|copy| length_of.get(copy)).fold(0_i64, |sum, ns| sum.saturating_add(*ns));
-        stretch.idle_ns <= copies_ns.saturating_mul(MOST_IDLE_RATIO)
+        stretch.stretch_ns <= copies_ns.saturating_mul(MOST_IDLE_RATIO)
     };
-    stretches.iter().filter(is_beside).map(|stretch| stretch.idle_ns).fold(0, i64::saturating_add)
+    stretches.iter().filter(is_beside).fold((0, 0), |(host_ns, waiting_ns), stretch| {
+        (host_ns.saturating_add(stretch.host_ns), waiting_ns.saturating_add(stretch.waiting_ns))
+    })
 }
 
 #[cfg(test)]
@@ -175,10 +182,14 @@ mod tests {
     #[test]
     fn idle_time_beside_them_goes_where_it_is_not_much_longer() {
         let copies = [3, 4].map(|index| Copy { index, times: Interval::new(0, 10) });
-        let stretch =
-            |before, after, idle_ns| BesideCopies { copies: crate::ledger::idle::Copies { before, after }, idle_ns };
+        let stretch = |before, after, stretch_ns| HostBesideCopies {
+            copies: crate::ledger::idle::Copies { before, after },
+            stretch_ns,
+            host_ns: stretch_ns / 2,
+            waiting_ns: stretch_ns / 4,
+        };
         let beside = |idle_ns| idle_beside_ns(&copies, &[stretch(3, 4, idle_ns), stretch(7, 4, 100), stretch(7, 8, 1)]);
-        assert_eq!((beside(200), beside(201)), (300, 100));
+        assert_eq!((beside(200), beside(201)), ((150, 75), (50, 25)));
     }
 
     #[test]

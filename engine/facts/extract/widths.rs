@@ -164,7 +164,8 @@ pub(super) fn set(
     facts.set_some("wide_block_count", median.map(|(_, blocks)| blocks));
 }
 
-/// Sets what launches take beyond others of the same launch shape because unified memory migrates during them.
+/// Sets what launches take beyond others of the same launch shape because unified memory migrates during them. Where a shape has no
+/// others that is all that it takes; of a single block, the time in which memory moves.
 pub(super) fn set_faulting(shapes: &[Shape], facts: &mut Entity) {
     let (mut count, mut excess_ns, mut matched_ns, mut all_ns) = (0, 0_i128, 0_i128, 0_i128);
     for shape in shapes {
@@ -172,7 +173,10 @@ pub(super) fn set_faulting(shapes: &[Shape], facts: &mut Entity) {
         let sum_ns: i128 = launches.migrating.iter().map(|ns| i128::from(*ns)).sum();
         count += launches.migrating.len() as i64;
         all_ns += sum_ns;
-        let Some(clean_ns) = clean_median(&launches.durations, &launches.migrating) else { continue };
+        let Some(clean_ns) = clean_median(&launches.durations, &launches.migrating) else {
+            excess_ns += if shape.shape.grid_blocks == 1 { i128::from(shape.tally.faulting_ns) } else { sum_ns };
+            continue;
+        };
         matched_ns += sum_ns;
         excess_ns += launches.migrating.iter().map(|ns| i128::from((ns - clean_ns).max(0))).sum::<i128>();
     }

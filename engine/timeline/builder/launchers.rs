@@ -1,10 +1,14 @@
 //! Which process launched the work of a GPU, where operations name none: a file of several processes, such as the ranks of a job
 //! merged into one trace, says of work the device alone.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use foldhash::HashMap;
+
 use super::join::Join;
 use crate::timeline::api::{self, ApiClass};
 use crate::timeline::columns::GpuOps;
-use crate::timeline::{NONE, Timeline};
+use crate::timeline::{NONE, Timeline, UnknownLaunchers};
 
 /// Operations of a device that are held against the calls of each process.
 const MAX_SAMPLE_COUNT: usize = 512;
@@ -15,44 +19,65 @@ const LEAST_FOUND: f64 = 0.5;
 /// And so few of those may be calls that cannot have asked for their operation.
 const MOST_CONFLICTS: f64 = 0.01;
 
-/// The process of each stream; [`NONE`] where it cannot be told.
-pub(super) fn of_streams(timeline: &Timeline, join: &Join) -> Vec<u32> {
-    let mut owners: Vec<u32> = timeline.streams.iter().map(|stream| stream.process).collect();
-    if !owners.contains(&NONE) {
-        return owners;
+/// Says of each stream that names no process which one it is, where that can be told; and of which devices it cannot.
+pub(super) fn tell(timeline: &mut Timeline, join: &Join) {
+    if timeline.streams.iter().all(|stream| stream.process != NONE) {
+        return;
     }
-    let of_devices = match join.callers()[..] {
-        [] if timeline.processes.len() == 1 => vec![0; timeline.devices.len()],
-        [only] => vec![only; timeline.devices.len()],
-        [] => return owners,
-        ref callers if callers.len() <= MAX_PROCESS_COUNT => of_devices(timeline, join, callers),
-        _ => return owners,
+    let callers = join.callers();
+    let of_devices: Vec<Vec<u32>> = match callers[..] {
+        [] if timeline.processes.len() == 1 => vec![vec![0]; timeline.devices.len()],
+        [only] => vec![vec![only]; timeline.devices.len()],
+        _ if callers.is_empty() || callers.len() > MAX_PROCESS_COUNT => vec![Vec::new(); timeline.devices.len()],
+        _ => of_devices(timeline, join, &callers),
     };
-    for (owner, stream) in owners.iter_mut().zip(&timeline.streams).filter(|(owner, _)| **owner == NONE) {
-        *owner = of_devices.get(stream.device as usize).copied().unwrap_or(NONE);
+    let mut unknown = BTreeMap::new();
+    for stream in timeline.streams.iter_mut().filter(|stream| stream.process == NONE) {
+        match of_devices.get(stream.device as usize).map_or(&[][..], Vec::as_slice) {
+            [only] => stream.process = *only,
+            several => _ = unknown.entry(stream.device).or_insert_with(|| several.to_vec()),
+        }
     }
-    owners
+    if unknown.is_empty() {
+        return;
+    }
+    let calling = timeline.calling_processes();
+    if calling.len() > 1 {
+        // What fits the calls of none may be any process's.
+        unknown.values_mut().filter(|fit| fit.is_empty()).for_each(|fit| fit.clone_from(&calling));
+        timeline.unknown_launchers = UnknownLaunchers { of_devices: unknown, calling_process_count: calling.len() };
+    }
 }
 
-/// The process of each device, as far as its operations fit the calls of one alone; where they fit those of several, the one that
-/// no other device has.
-fn of_devices(timeline: &Timeline, join: &Join, callers: &[u32]) -> Vec<u32> {
+/// The processes that may have launched the work of each device: those whose calls its operations fit. Where that are several it is none
+/// that is known to have launched other work by calls of the same ids.
+fn of_devices(timeline: &Timeline, join: &Join, callers: &[u32]) -> Vec<Vec<u32>> {
     let fits = Fits::of(timeline, join, callers);
     let mut fitting: Vec<Vec<u32>> = (0..timeline.devices.len()).map(|device| fits.fitting(device)).collect();
+    let common = fits.common(timeline, &fitting);
     // Each turn settles at least one.
     for _ in 0..fitting.len() {
-        let settled: Vec<u32> = fitting.iter().filter(|fit| fit.len() == 1).map(|fit| fit[0]).collect();
-        let is_free = |process: &u32| !settled.contains(process);
+        let settled: Vec<(usize, u32)> =
+            (0..).zip(&fitting).filter(|(_, fit)| fit.len() == 1).map(|(device, fit)| (device, fit[0])).collect();
         let mut is_same = true;
-        for fit in fitting.iter_mut().filter(|fit| fit.len() > 1 && !fit.iter().all(is_free)) {
-            fit.retain(is_free);
-            is_same = false;
+        for (device, fit) in fitting.iter_mut().enumerate().filter(|(_, fit)| fit.len() > 1) {
+            // No two operations of a process have the id of one call: work of the same ids is of several processes. Work of other
+            // ids may be that of a second GPU of the same.
+            let is_of_other = |process: &u32| {
+                let others = settled.iter().filter(|(_, owner)| owner == process);
+                others
+                    .map(|(other, _)| common.get(&(device, *other)).copied().unwrap_or(0))
+                    .any(|count| count > fits.least_common(device))
+            };
+            let before = fit.len();
+            fit.retain(|process| !is_of_other(process));
+            is_same &= fit.len() == before;
         }
         if is_same {
             break;
         }
     }
-    fitting.iter().map(|fit| if let [only] = fit[..] { only } else { NONE }).collect()
+    fitting
 }
 
 /// How well operations of one device fit the calls of one process.
@@ -71,12 +96,15 @@ struct Fits<'a> {
     asked: Vec<usize>,
     /// By device and process.
     fits: Vec<Vec<Fit>>,
+    /// By device, the ids of those operations that no graph holds: each of a call of its own.
+    ids: Vec<BTreeSet<u32>>,
 }
 
 impl<'a> Fits<'a> {
     fn of(timeline: &Timeline, join: &Join, callers: &'a [u32]) -> Self {
         let count = timeline.devices.len();
-        let mut fits = Self { callers, asked: vec![0; count], fits: vec![vec![Fit::default(); callers.len()]; count] };
+        let fits = vec![vec![Fit::default(); callers.len()]; count];
+        let mut fits = Self { callers, asked: vec![0; count], fits, ids: vec![BTreeSet::new(); count] };
         fits.add(timeline, join, (&timeline.kernels.ops, |class| class == ApiClass::Launch));
         fits.add(timeline, join, (&timeline.graphs.ops, |class| class == ApiClass::Launch));
         let copies = |class| matches!(class, ApiClass::CopyBlocking | ApiClass::CopyAsync);
@@ -100,15 +128,51 @@ impl<'a> Fits<'a> {
                 continue;
             }
             self.asked[device] += 1;
+            let mut is_of_graph = false;
             for ((process, near), fit) in self.callers.iter().zip(&mut near).zip(&mut self.fits[device]) {
                 let call = join.find(*process, *id, near) as usize;
                 let Some(name) = timeline.api.name.get(call) else { continue };
-                let can_be =
-                    timeline.api.times.at(call).start <= times.start && is_kind(api::classify(timeline.name(*name)));
+                let name = timeline.name(*name);
+                // A graph holds operations of every kind.
+                is_of_graph |= api::is_graph_launch(name);
+                let is_asked = is_kind(api::classify(name)) || api::is_graph_launch(name);
+                let can_be = timeline.api.times.at(call).start <= times.start && is_asked;
                 fit.found += 1;
                 fit.conflicts += usize::from(!can_be);
             }
+            if !is_of_graph {
+                self.ids[device].insert(*id);
+            }
         }
+    }
+
+    /// How many of the ids of each device that fits several processes are those of operations of one that fits one.
+    fn common(&self, timeline: &Timeline, fitting: &[Vec<u32>]) -> HashMap<(usize, usize), usize> {
+        let mut having: HashMap<u32, Vec<usize>> = HashMap::default();
+        for (device, ids) in self.ids.iter().enumerate().filter(|(device, _)| fitting[*device].len() > 1) {
+            ids.iter().for_each(|id| having.entry(*id).or_default().push(device));
+        }
+        let mut common: HashMap<(usize, usize), BTreeSet<u32>> = HashMap::default();
+        if having.is_empty() {
+            return HashMap::default();
+        }
+        for ops in [&timeline.kernels.ops, &timeline.copies.ops, &timeline.memsets.ops] {
+            for (stream, id) in ops.stream.iter().zip(&ops.call) {
+                let Some(devices) = having.get(id) else { continue };
+                let Some(other) = timeline.streams.get(*stream as usize).map(|stream| stream.device as usize) else {
+                    continue;
+                };
+                for device in devices.iter().filter(|device| **device != other) {
+                    common.entry((*device, other)).or_default().insert(*id);
+                }
+            }
+        }
+        common.into_iter().map(|(devices, ids)| (devices, ids.len())).collect()
+    }
+
+    /// As few ids of a device may be those of operations of another, whichever process launched them.
+    fn least_common(&self, device: usize) -> usize {
+        (self.ids[device].len() as f64 * MOST_CONFLICTS) as usize
     }
 
     /// The processes that may have launched the work of a device.

@@ -53,8 +53,7 @@ impl Builder {
         }
         let correlations = std::mem::take(&mut self.api_correlations);
         let join = Join::new(&timeline.threads, timeline.processes.len(), &timeline.api.thread, &correlations);
-        let owners = launchers::of_streams(timeline, &join);
-        timeline.streams.iter_mut().zip(owners).for_each(|(stream, owner)| stream.process = owner);
+        launchers::tell(timeline, &join);
         let Timeline { kernels, graphs, copies, memsets, streams, .. } = timeline;
         for ops in [&mut kernels.ops, &mut graphs.ops, &mut copies.ops, &mut memsets.ops] {
             let rows = ops.len().div_ceil(on.at_most(usize::MAX)).max(MIN_ROWS_OF_THREAD);

@@ -57,7 +57,7 @@ fn idle_time_before_work_that_nothing_launched_is_unknown() {
 }
 
 /// A trace without some of its kernels, whose launches are there.
-fn without_kernels(steps: i64, lost: std::ops::Range<i64>) -> String {
+pub(super) fn without_kernels(steps: i64, lost: std::ops::Range<i64>) -> String {
     let text = trace(steps, Today);
     let kernels = lost.map(|step| {
         format!(r#"{{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": {}.125"#, 1_008 + step * 100)

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use coldspot::facts::{Entity, EntityKind, Facts};
 
-use super::kineto::facts;
+use super::kineto::{facts, without_kernels};
 use crate::support::trace::Spelling::Today;
-use crate::support::trace::{trace, two_ranks};
+use crate::support::trace::{ranks, trace, two_ranks};
 #[test]
 fn each_rank_of_a_merged_trace_launches_the_work_of_its_own_gpu() {
     let alone = facts(trace(6, Today));
@@ -56,4 +56,34 @@ fn ranks_that_are_told_apart_by_words_are_those_told_apart_by_numbers() {
         entities.map(of).collect::<BTreeMap<_, _>>()
     };
     assert_eq!(told(&by_words), told(&by_number));
+}
+
+#[test]
+fn a_graph_that_copies_is_no_reason_against_the_process_that_launched_it() {
+    let facts = facts(two_ranks(1_000).replace("cudaMemcpyAsync", "cudaGraphLaunch"));
+    let counts = facts.of_kind(EntityKind::Device).map(|(_, device)| device.int("process_count"));
+    assert_eq!(counts.collect::<Vec<_>>(), [Some(1), Some(1)]);
+}
+
+#[test]
+fn the_second_gpu_of_a_process_is_given_to_no_other() {
+    let of = |more: Option<(&str, i64, Option<i64>, i64)>| {
+        let one = trace(6, Today);
+        // The first process has two GPUs, and the other makes calls with the ids of those for the second.
+        let text = ranks(&[(&one, 99, Some(0), 0), (&one, 99, Some(1), 100), (&one, 98, None, 100)]);
+        let facts = match more {
+            None => facts(text),
+            Some(more) => facts(ranks(&[(&one, 99, Some(0), 0), (&one, 98, Some(1), 0), more])),
+        };
+        let possible = facts.of_kind(EntityKind::Device).map(|(_, device)| device.int("possible_process_count"));
+        let run = facts.run().unwrap();
+        let notice = run.text("lost_event_notice").unwrap_or_default().to_owned();
+        (possible.collect::<Vec<_>>(), run.int("lost_launch_count"), notice)
+    };
+    assert_eq!(of(None), (vec![None, Some(2)], None, String::new()));
+    // Of a process that is known to have launched the work of its GPU, lost launches are told beside others.
+    let lossy = without_kernels(6, 2..4);
+    let (possible, lost, notice) = of(Some((&lossy, 97, Some(2), 200)));
+    assert_eq!((possible, lost), (vec![Some(3), Some(3), None], Some(2)));
+    assert!(notice.contains("no work of 2 of the 6 calls that launch some on GPUs whose process is known"), "{notice}");
 }

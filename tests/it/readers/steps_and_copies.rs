@@ -36,6 +36,71 @@ fn gradients_go_to_the_host() {
     assert_eq!(of("h2d"), 0);
 }
 
+/// What the host does beside copies there and back: its own code goes with them, memory that it takes meanwhile does not.
+#[test]
+fn round_trips_take_the_hosts_own_code_along_and_no_allocations() {
+    let of = |between: &str| {
+        let copy = |dir: &str| {
+            format!(
+                r#"{{ memcpy = {{ dir = "{dir}", host = "pageable", bytes = 33554432, gb_per_s = 6, api = "cudaMemcpy" }} }},"#
+            )
+        };
+        let (there, back) = (copy("h2d"), copy("d2h"));
+        let round = format!(r#"{there} {{ launch = {{ kernel = "push" }} }}, {back} {between}"#);
+        let facts = facts_of(&format!("{{ repeat = {{ times = 20, do = [{round}] }} }},"));
+        let fact = |name: &str| facts["devices"][0][name].as_i64().unwrap();
+        (fact("round_trip_idle_ns"), fact("round_trip_host_idle_ns"), fact("idle_allocate_ns"))
+    };
+    let (alone_ns, alone_host_ns, _) = of("");
+    let (host_ns, own_ns, _) = of("{ host = { us = 2000 } },");
+    assert!((37_000_000..40_000_000).contains(&(own_ns - alone_host_ns)), "{own_ns} {alone_host_ns}");
+    assert!(own_ns <= host_ns && host_ns - alone_ns < 41_000_000, "{host_ns} {alone_ns}");
+    let (with_ns, with_host_ns, allocate_ns) = of(r#"{ call = { api = "cudaMalloc", us = 2000 } },"#);
+    assert!(allocate_ns > 35_000_000, "{allocate_ns}");
+    assert!((with_ns - alone_ns).abs() < 1_000_000, "{with_ns} {alone_ns}");
+    assert!((with_host_ns - alone_host_ns).abs() < 1_000_000, "{with_host_ns} {alone_host_ns}");
+}
+
+/// Kernels of two streams that wait for unified memory at the same time wait for it once.
+#[test]
+fn kernels_wait_for_unified_memory_no_longer_than_they_run() {
+    let launch = |stream: i64| {
+        format!(
+            r#"{{ launch = {{ kernel = "push", stream = {stream}, faults = {{ count = 8, bytes = 65536, gb_per_s = 9 }} }} }},"#
+        )
+    };
+    let of = |body: &str| {
+        let sync = r#"{ sync = { api = "cudaDeviceSynchronize" } },"#;
+        let facts = facts_of(&format!("{{ repeat = {{ times = 20, do = [{body} {sync}] }} }},"));
+        let device = &facts["devices"][0];
+        (device["migration_kernel_ns"].as_i64().unwrap(), device["compute_ns"].as_i64().unwrap())
+    };
+    let (waits_ns, compute_ns) = of(&launch(7));
+    assert!(waits_ns == compute_ns && waits_ns > 17_000_000, "{waits_ns} {compute_ns}");
+    let (waits_ns, compute_ns) = of(&format!("{}{}", launch(7), launch(8)));
+    assert!(waits_ns == compute_ns && waits_ns < 30_000_000, "{waits_ns} {compute_ns}");
+}
+
+#[test]
+fn launches_of_another_grid_that_wait_for_unified_memory_count_whole() {
+    let faults = "faults = { count = 8, bytes = 65536, gb_per_s = 9 }";
+    let of = |last: &str| {
+        let facts = facts_of(&format!(
+            r#"{{ repeat = {{ times = 20, do = [
+              {{ launch = {{ kernel = "push" }} }},
+              {{ launch = {{ kernel = "push", {faults} }} }},
+              {{ sync = {{ api = "cudaDeviceSynchronize" }} }},
+            ] }} }}, {last}"#
+        ));
+        let device = &facts["devices"][0];
+        (device["migration_kernel_ns"].as_i64().unwrap(), facts["kernels"][0]["faulting_excess_ns"].as_i64().unwrap())
+    };
+    let (waits_ns, excess_ns) = of("");
+    assert!(waits_ns == excess_ns && waits_ns < 1_000_000, "as long as those beside which nothing moves: {waits_ns}");
+    let (waits_ns, excess_ns) = of(&format!(r#"{{ launch = {{ kernel = "push", grid = [1080, 1, 1], {faults} }} }},"#));
+    assert!(waits_ns == excess_ns && (850_000..2_000_000).contains(&waits_ns), "{waits_ns}");
+}
+
 /// A report may begin with a step in the middle of the run, by a delay or at a call of the program.
 #[test]
 fn the_profiler_tells_where_it_was_told_to_begin() {

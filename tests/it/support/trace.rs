@@ -63,6 +63,31 @@ pub fn two_ranks(later_us: i64) -> String {
     format!("{head}\"traceEvents\": [{events},{}\n]}}\n", second.replace("\"pid\": 0", "\"pid\": 1"))
 }
 
+/// Processes and their GPUs in one file, with the ids of their calls from these on: each as the process of `text`. GPU `None` leaves out
+/// what ran there.
+pub fn ranks(of: &[(&str, i64, Option<i64>, i64)]) -> String {
+    let mut events = Vec::new();
+    for (text, process, gpu, first_id) in of {
+        let trace: serde_json::Value = serde_json::from_str(text).unwrap();
+        for event in trace["traceEvents"].as_array().unwrap() {
+            let mut event = event.clone();
+            let is_on_gpu = event["pid"] == 0;
+            if is_on_gpu && gpu.is_none() {
+                continue;
+            }
+            event["pid"] = if is_on_gpu { (*gpu).into() } else { (*process).into() };
+            if let Some(id) = event["args"].get("correlation").and_then(serde_json::Value::as_i64) {
+                event["args"]["correlation"] = (first_id + id).into();
+            }
+            if is_on_gpu {
+                event["args"]["device"] = (*gpu).into();
+            }
+            events.push(event.to_string());
+        }
+    }
+    format!("{{\"deviceProperties\": [{DEVICE}], \"traceEvents\": [{}]}}\n", events.join(",\n"))
+}
+
 /// A training step of 1 ms with Python frames (`with_stack`): a batch that the loop prepares itself, a forward operator in
 /// `train_step`, its backward on another thread, and a value read back in `log`.
 fn framed_step(number: i64) -> String {
