@@ -3,6 +3,8 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
+#[cfg(unix)]
+use std::time::{Duration, Instant};
 
 use coldspot::text::escape;
 
@@ -81,13 +83,57 @@ fn check_link(path: &Path) -> io::Result<()> {
     }
 }
 
+/// How long a pipe may be without a reader.
+#[cfg(unix)]
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is looked whether one has come.
+#[cfg(unix)]
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Opens what is no ordinary file. A pipe that nobody reads would hold up the opening for ever.
+#[cfg(unix)]
+fn open_other(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+
+    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+    use rustix::io::Errno;
+
+    let mut options = File::options();
+    options.write(true);
+    if !fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()) {
+        return options.open(path);
+    }
+    options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let end = Instant::now() + PATIENCE;
+    let pipe = loop {
+        match options.open(path) {
+            Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
+                if Instant::now() >= end {
+                    let words = format!("nobody reads the pipe, and nobody came to within {} s", PATIENCE.as_secs());
+                    return Err(io::Error::new(ErrorKind::TimedOut, words));
+                }
+                std::thread::sleep(PAUSE);
+            }
+            opened => break opened?,
+        }
+    };
+    // A reader takes the text at its own pace.
+    fcntl_setfl(&pipe, fcntl_getfl(&pipe)? - OFlags::NONBLOCK)?;
+    Ok(pipe)
+}
+
+#[cfg(not(unix))]
+fn open_other(path: &Path) -> io::Result<File> {
+    File::options().write(true).open(path)
+}
+
 /// Writes a file beside the one that is asked for and renames it, so that nobody ever reads half a review.
 fn replace(text: &str, path: &Path) -> io::Result<()> {
     check_link(path)?;
     // A link's target is what is meant; a pipe or a device cannot be renamed over.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return File::options().write(true).open(path)?.write_all(text.as_bytes());
+        return open_other(path)?.write_all(text.as_bytes());
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();

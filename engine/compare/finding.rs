@@ -19,6 +19,9 @@ use crate::text::spans::Sentence;
 /// A finding that gained or lost less than this of the window is unchanged.
 const LEAST_SHARE: f64 = 0.01;
 
+/// What would be more of a window, rounding apart, is part of another one.
+const MOST_SHARE: f64 = 1.005;
+
 /// The folder of rules on the recording and how the program ended, and one of those that say that it failed.
 const CAPTURE: &str = "capture";
 const PROGRAM_FAILED: &str = "program-failed";
@@ -57,7 +60,7 @@ pub struct FindingChange {
     /// The most that it can gain, per unit of comparison; 0 on the side that does not have it. Absent where time cannot be
     /// claimed.
     pub gain: Option<Change>,
-    /// The same as a share of the window.
+    /// The same as a share of the window; absent where a side tells no window that it could be a part of.
     pub share: Option<Sides<f64>>,
     /// Why it is unclear what became of it.
     pub because: Option<String>,
@@ -168,8 +171,8 @@ struct Pair<'a> {
 #[derive(Clone, Copy)]
 struct Gain {
     change: Change,
-    /// The same as shares of the window.
-    share: Sides<f64>,
+    /// The same as shares of the window; absent where a side tells none that holds it.
+    share: Option<Sides<f64>>,
 }
 
 impl<'a> Pair<'a> {
@@ -196,8 +199,13 @@ impl<'a> Pair<'a> {
     fn gain(&self) -> Option<Gain> {
         let values = self.seen.map(|seen| self.recoverable_ns(seen)).both()?;
         let change = Change::of(&values, self.context.noise);
-        let share = Sides::of(|side| change.sides().get(side).median as f64 / self.window_ns(side).max(1) as f64);
-        Some(Gain { change, share })
+        let share = Sides::of(|side| match (change.sides().get(side).median, self.window_ns(side)) {
+            (gain_ns, _) if gain_ns <= 0 => Some(0.0),
+            (gain_ns, window_ns) => {
+                (window_ns > 0).then(|| gain_ns as f64 / window_ns as f64).filter(|share| *share <= MOST_SHARE)
+            }
+        });
+        Some(Gain { change, share: share.both() })
     }
 
     /// Per unit of comparison; 0 for a side that does not have it.
@@ -268,7 +276,7 @@ impl<'a> Pair<'a> {
             advice: by.finding.advice.clone(),
             account: by.gain.map(|gain| gain.account.clone()),
             gain: self.gain.map(|gain| gain.change),
-            share: self.gain.map(|gain| gain.share),
+            share: self.gain.and_then(|gain| gain.share),
             because,
             is_settled,
             lacking,
@@ -479,7 +487,9 @@ impl Context<'_> {
 fn moved(gain: Option<Gain>) -> State {
     let Some(Gain { change, share }) = gain else { return State::Unchanged };
     let largest = change.base.median.max(change.head.median).max(1);
-    let part = change.difference.unsigned_abs() as f64 * share.base.max(share.head) / largest as f64;
+    let part = change.difference.unsigned_abs() as f64 / largest as f64;
+    // Without a window nothing says that it is small.
+    let part = part * share.map_or(1.0, |share| share.base.max(share.head));
     match (change.is_change && part >= LEAST_SHARE, change.difference > 0) {
         (false, _) => State::Unchanged,
         (true, true) => State::Worse,

@@ -229,16 +229,18 @@ fn changed(finding: &FindingChange, least: Option<Severity>, each: &str) -> Note
 fn how_much(finding: &FindingChange, each: &str) -> String {
     let each = if finding.once { "" } else { each };
     let because = finding.because.as_deref().unwrap_or_default();
-    let (Some(gain), Some(share)) = (&finding.gain, finding.share) else { return capital(because) };
-    let measured = Sides { base: gain.base, head: gain.head }.zip(share);
+    let Some(gain) = &finding.gain else { return capital(because) };
+    let shares = Sides::of(|side| finding.share.map(|share| format!(" ({})", number::percent(*share.get(side)))));
+    let measured = Sides { base: gain.base, head: gain.head }.zip(shares);
     let Sides { base, head } =
-        measured.map(|(gain, share)| format!("{}{each} ({})", number::duration(gain.median), number::percent(share)));
+        measured.map(|(gain, share)| format!("{}{each}{}", number::duration(gain.median), share.unwrap_or_default()));
+    let of = if finding.share.is_some() { " of the window" } else { "" };
     match finding.state {
-        State::New => format!("Up to {head} of the window"),
-        State::Gone => format!("Was up to {base} of the window"),
+        State::New => format!("Up to {head}{of}"),
+        State::Gone => format!("Was up to {base}{of}"),
         State::Worse | State::Better => format!("Up to {head} after {base}"),
-        State::Unclear if gain.base.median == 0 => format!("Up to {head} of the window; unclear: {because}"),
-        State::Unclear if gain.head.median == 0 => format!("Was up to {base} of the window; unclear: {because}"),
+        State::Unclear if gain.base.median == 0 => format!("Up to {head}{of}; unclear: {because}"),
+        State::Unclear if gain.head.median == 0 => format!("Was up to {base}{of}; unclear: {because}"),
         State::Unclear => format!("Up to {head} after {base}; unclear: {because}"),
         State::Unchanged => String::new(),
     }

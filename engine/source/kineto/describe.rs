@@ -144,6 +144,9 @@ fn damage(summary: &Summary) -> Option<String> {
         (Ending::Changed, _) => {
             "The file is damaged: its checksum is not that of the trace in it, so that anything in it may be wrong"
         }
+        (Ending::Behind, _) => {
+            "Behind the trace the file holds more that cannot be read, which may be another trace: nothing of it is in any number"
+        }
         (Ending::CutOff, _) => "The file ends before the trace does",
         (Ending::Damaged(why), _) => {
             return Some(format!("The file is damaged, and ends before the trace does ({why})"));

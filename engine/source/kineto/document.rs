@@ -101,6 +101,8 @@ pub(super) struct Found {
     unread_gpu_op_count: u64,
     /// Operations of GPUs that were left out, whatever was wrong with them.
     unusable_gpu_op_count: u64,
+    /// Whether something stands behind the document that is neither text nor padding.
+    pub(super) has_more_behind: bool,
 }
 
 /// What of a trace could not be read.
@@ -138,6 +140,7 @@ impl Found {
         self.unknown_count += other.unknown_count;
         self.unread_gpu_op_count += other.unread_gpu_op_count;
         self.unusable_gpu_op_count += other.unusable_gpu_op_count;
+        self.has_more_behind |= other.has_more_behind;
     }
 
     /// What could not be read, where that matters. Events that were read and are of no use, such as one that ends before it
@@ -156,7 +159,9 @@ impl Found {
 
     /// Events that were left out and are work of GPUs, or may be, as nothing of them can be read.
     pub(super) const fn unusable(&self) -> u64 {
-        self.unusable_gpu_op_count + self.problems.count(Problem::Broken) + self.problems.count(Problem::TooLarge)
+        let Self { problems, unusable_gpu_op_count, .. } = self;
+        let unread = problems.count(Problem::Broken) + problems.count(Problem::TooLarge);
+        *unusable_gpu_op_count + unread + problems.count(Problem::Nested)
     }
 
     /// What reading took, in bytes of an ordinary trace.
@@ -429,6 +434,9 @@ impl<'a, S: Sink> Piece<'a, S> {
         {
             self.found.skipped_bytes += bytes as u64;
         }
+        let is_padding = || skipped.iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace());
+        self.found.has_more_behind |=
+            bytes >= LEAST_EVENT_BYTES && self.state.place == Place::Done && !is_text(skipped) && !is_padding();
     }
 
     /// Looks for a place at which to go on; returns whether there is one.

@@ -37,7 +37,7 @@ impl Source {
         let first = reader.fill_buf()?;
         let budget = inflated_bytes(size);
         let (bytes, left): (Box<dyn Read + Send>, u64) = if first.starts_with(GZIP) {
-            (Box::new(MultiGzDecoder::new(reader)), budget)
+            (Box::new(Members::new(reader)), budget)
         } else if is_zstd(first) {
             (Box::new(Frames::new(reader)), budget)
         } else {
@@ -106,6 +106,104 @@ fn is_zstd(first: &[u8]) -> bool {
     first.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) || matches!(first, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
 }
 
+/// What lies behind the last member or frame, and is none.
+const BEHIND: &str = "what stands behind its compressed data is not compressed";
+
+/// Whether nothing but padding is left, which is read over.
+fn is_padding(reader: &mut impl BufRead) -> io::Result<bool> {
+    loop {
+        let bytes = reader.fill_buf()?;
+        let count = bytes.len();
+        if count == 0 || !bytes.iter().all(|byte| is_pad(*byte)) {
+            return Ok(count == 0);
+        }
+        reader.consume(count);
+    }
+}
+
+const fn is_pad(byte: u8) -> bool {
+    byte == 0 || byte.is_ascii_whitespace()
+}
+
+/// Bytes with which a member of gzip begins in any case.
+const GZIP_HEADER: usize = 10;
+
+/// A reader that remembers the last bytes that were taken from it.
+struct Remembered<R> {
+    reader: R,
+    last: [u8; GZIP_HEADER],
+}
+
+impl<R: BufRead> Read for Remembered<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(out)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl<R: BufRead> BufRead for Remembered<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.reader.fill_buf()
+    }
+
+    fn consume(&mut self, count: usize) {
+        // Nobody consumes what is not in the buffer.
+        let bytes = self.reader.fill_buf().unwrap_or_default();
+        for byte in bytes.get(count.saturating_sub(GZIP_HEADER)..count).unwrap_or_default() {
+            self.last.rotate_left(1);
+            self.last[GZIP_HEADER - 1] = *byte;
+        }
+        self.reader.consume(count);
+    }
+}
+
+/// Members of gzip, one behind the other.
+struct Members<R: BufRead> {
+    decoder: MultiGzDecoder<Remembered<R>>,
+    has_ended: bool,
+    is_begun: bool,
+}
+
+impl<R: BufRead> Members<R> {
+    fn new(reader: R) -> Self {
+        let reader = Remembered { reader, last: [0; GZIP_HEADER] };
+        Self { decoder: MultiGzDecoder::new(reader), has_ended: false, is_begun: false }
+    }
+
+    /// What a fault means behind a member: whether what begins no other is nothing at all.
+    fn is_end(&mut self) -> io::Result<bool> {
+        let rest = self.decoder.get_mut();
+        if rest.last.starts_with(GZIP) {
+            return Ok(false);
+        }
+        if rest.last.iter().all(|byte| is_pad(*byte)) && is_padding(&mut rest.reader)? {
+            return Ok(true);
+        }
+        Err(damaged(BEHIND))
+    }
+}
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.has_ended {
+            return Ok(0);
+        }
+        match self.decoder.read(out) {
+            Err(error)
+                if self.is_begun && self.decoder.header().is_none() && error.kind() == io::ErrorKind::InvalidInput =>
+            {
+                self.has_ended = self.is_end()?;
+                if self.has_ended { Ok(0) } else { Err(error) }
+            }
+            read => {
+                self.is_begun |= matches!(read, Ok(1..));
+                read
+            }
+        }
+    }
+}
+
 /// Frames of Zstandard, one behind the other.
 struct Frames<R: BufRead> {
     decoder: ruzstd::decoding::FrameDecoder,
@@ -131,7 +229,11 @@ impl<R: BufRead> Frames<R> {
         let some = ruzstd::decoding::BlockDecodingStrategy::UptoBytes(BUFFER);
         let Err(_) = self.decoder.decode_blocks(&mut self.reader, some) else { return Ok(()) };
         let is_at_end = self.reader.fill_buf()?.is_empty();
-        let fault = damaged(if is_at_end { "its compressed data is cut off" } else { CORRUPT });
+        let fault = if is_at_end {
+            io::Error::new(io::ErrorKind::UnexpectedEof, "its compressed data is cut off")
+        } else {
+            damaged(CORRUPT)
+        };
         let all = ruzstd::decoding::BlockDecodingStrategy::All;
         match self.decoder.decode_blocks(EMPTY_END.as_slice(), all) {
             Ok(true) => {
@@ -165,8 +267,9 @@ impl<R: BufRead> Read for Frames<R> {
             if std::mem::take(&mut self.is_open) {
                 self.check()?;
             }
-            if self.reader.fill_buf()?.is_empty() {
-                return Ok(0);
+            let may_be_frame = self.reader.fill_buf()?.first().is_some_and(|byte| matches!(byte, 0x28 | 0x50..=0x5f));
+            if !may_be_frame {
+                return if is_padding(&mut self.reader)? { Ok(0) } else { Err(damaged(BEHIND)) };
             }
             self.is_open = self.next_frame()?;
         }

@@ -239,7 +239,12 @@ fn guess_blocks<S: Sink>(
     }
 }
 
-/// What follows a whole trace, such as padding, changes nothing of it; a checksum that does not fit does.
+/// Whether what follows a whole trace may be more than its own end: another trace, for all that is known.
+fn is_of_more(error: &io::Error) -> bool {
+    error.kind() != io::ErrorKind::UnexpectedEof
+}
+
+/// A checksum that does not fit says that the trace is not the one that was written.
 fn is_about_checksum(error: &io::Error) -> bool {
     error.to_string().contains("checksum")
 }
@@ -305,6 +310,8 @@ impl<S: Sink, M: Fn() -> S, T: FnMut(S, u64) -> ControlFlow<()>> Order<'_, S, M,
         let is_open = found.is_bare && state.is_between_events() && found.problems.count(Problem::CutOff) == 0;
         let ending = match fault {
             Some(error) if is_whole && is_about_checksum(&error) => Ending::Changed,
+            Some(error) if is_whole && is_of_more(&error) => Ending::Behind,
+            None if is_whole && found.has_more_behind => Ending::Behind,
             _ if is_whole => Ending::Whole,
             Some(error) => Ending::Damaged(error.to_string()),
             None if is_open => Ending::Open,

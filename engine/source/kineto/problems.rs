@@ -29,15 +29,20 @@ pub(super) enum Problem {
     Half,
     /// It does not say what it is.
     NoKind,
+    /// It is a trace of its own, with a list of events.
+    Nested,
 }
 
 impl Problem {
     /// Whether it is the form of what was left out that is wrong, not what an event says.
     pub(super) const fn is_of_form(self) -> bool {
-        matches!(self, Self::Broken | Self::CutOff | Self::TooLarge | Self::Stray | Self::Half | Self::NoKind)
+        matches!(
+            self,
+            Self::Broken | Self::CutOff | Self::TooLarge | Self::Stray | Self::Half | Self::NoKind | Self::Nested
+        )
     }
 
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Broken,
         Self::CutOff,
         Self::TooLarge,
@@ -50,6 +55,7 @@ impl Problem {
         Self::NoDevice,
         Self::Half,
         Self::NoKind,
+        Self::Nested,
     ];
 
     /// In the words of the review.
@@ -67,6 +73,7 @@ impl Problem {
             Self::NoDevice => "names no device",
             Self::Half => "begins or ends apart from its other half",
             Self::NoKind => "does not say what it is",
+            Self::Nested => "a trace of its own, with a list of events",
         }
     }
 }
@@ -78,6 +85,8 @@ pub(super) enum Ending {
     Whole,
     /// The same, but what was inflated is not what was compressed.
     Changed,
+    /// The same, but more stands behind it that cannot be read.
+    Behind,
     /// Right behind an event of a list that has no end, as the format allows.
     Open,
     /// Within the document.

@@ -25,6 +25,8 @@ pub(super) struct Record<'a> {
     start: &'a [u8],
     duration: &'a [u8],
     args: Args<'a>,
+    /// Whether it is no event, but a whole trace.
+    holds_events: bool,
     members: Members<'a, Key>,
 }
 
@@ -39,6 +41,7 @@ enum Key {
     Start,
     Duration,
     Args,
+    Events,
     Other,
 }
 
@@ -53,6 +56,7 @@ impl Key {
             b"ts" => Self::Start,
             b"dur" => Self::Duration,
             b"args" => Self::Args,
+            b"traceEvents" => Self::Events,
             _ => Self::Other,
         }
     }
@@ -69,6 +73,7 @@ impl<'a> Record<'a> {
                 self.args.read(cursor)?;
                 continue;
             }
+            self.holds_events |= matches!(key, Key::Events) && cursor.peek()? == b'[';
             let value = cursor.value()?;
             match key {
                 Key::Phase => self.phase = value.text().and_then(|text| text.raw().first().copied()).unwrap_or(0),
@@ -78,7 +83,7 @@ impl<'a> Record<'a> {
                 Key::Thread => self.tid = id(value),
                 Key::Start => self.start = value.digits(),
                 Key::Duration => self.duration = value.digits(),
-                Key::Args | Key::Other => {}
+                Key::Args | Key::Events | Key::Other => {}
             }
         }
         Ok(())
@@ -86,6 +91,7 @@ impl<'a> Record<'a> {
 
     fn clear(&mut self) {
         self.args.clear();
+        self.holds_events = false;
         (self.phase, self.category, self.name) = (0, &[], Text::default());
         (self.pid, self.tid) = (Id::Missing, Id::Missing);
         (self.start, self.duration) = (&[], &[]);
@@ -99,6 +105,9 @@ impl<'a> Record<'a> {
     /// The event, `None` when it is none that coldspot takes, or why it cannot be taken. `origin` is a time within the
     /// recording.
     pub(super) fn event(&self, origin: Option<i64>) -> Result<Option<Event<'a>>, Problem> {
+        if self.holds_events {
+            return Err(Problem::Nested);
+        }
         let activity = match self.phase {
             b'X' => self.lasting()?,
             b'i' | b'I' | b'M' => self.instant(),

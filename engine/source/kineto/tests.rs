@@ -425,3 +425,48 @@ fn compressed_traces_are_read_as_far_as_they_inflate() {
         }
     }
 }
+
+#[test]
+fn what_stands_behind_a_trace_is_no_silence() {
+    let whole = trace();
+    let level = ruzstd::encoding::CompressionLevel::Fastest;
+    let zstd = |bytes: &[u8]| ruzstd::encoding::compress_to_vec(bytes, level);
+    let packed = [gzip(whole.as_bytes()), zstd(whole.as_bytes())];
+    let plain = read_file(whole.as_bytes()).unwrap().0;
+    // Another trace that nothing reads: as text behind compressed data, in another compression, or compressed behind text.
+    let more = [whole.clone().into_bytes(), packed[0].clone(), packed[1].clone(), b"not a member at all".to_vec()];
+    for (first, own) in [(&packed[0], 1), (&packed[1], 2)] {
+        for (index, behind) in more.iter().enumerate().filter(|(index, _)| *index != own) {
+            let (lines, summary) = read_file(&[&first[..], behind].concat()).unwrap();
+            assert_eq!((&lines, &summary.ending), (&plain, &Ending::Behind), "{own} {index}");
+            assert!(summary.is_damaged());
+        }
+    }
+    for behind in &packed {
+        assert!(read_file(&[whole.as_bytes(), behind].concat()).unwrap().1.is_damaged());
+    }
+    // What fills a file up is nothing, and so is a line of a log behind text.
+    for first in [&packed[0][..], &packed[1], whole.as_bytes()] {
+        for padding in [vec![0; 10_000], vec![0; 600_000], b"\n \r\n".repeat(7), b"\n".to_vec()] {
+            let (lines, summary) = read_file(&[first, &padding].concat()).unwrap();
+            assert_eq!((&lines, &summary.ending), (&plain, &Ending::Whole));
+        }
+    }
+    let log = "\nI0101 12:00:00 all is well with the one who wrote this much of a log behind its trace\n".repeat(3);
+    assert_eq!(read_file(&[whole.as_bytes(), log.as_bytes()].concat()).unwrap().1.ending, Ending::Whole);
+}
+
+#[test]
+fn a_trace_within_a_trace_is_no_event() {
+    let whole = trace();
+    let events = "\"traceEvents\": [";
+    let at = whole.find(events).unwrap() + events.len();
+    for inner in [whole.clone(), whole.replacen('{', "{\"ph\": \"M\", ", 1), "{\"traceEvents\":[]}".to_owned()] {
+        let nested = [&whole[..at], &inner, ",", &whole[at..]].concat();
+        let (_, summary) = taken(nested.as_bytes(), KERNELS, &[(Problem::Nested, 1)]);
+        assert_eq!(summary.unusable_count, 1);
+    }
+    // A member of that name that is no list holds no events.
+    let named = [&whole[..at], "{\"traceEvents\": 5},", &whole[at..]].concat();
+    taken(named.as_bytes(), KERNELS, &[]);
+}

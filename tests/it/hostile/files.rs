@@ -212,3 +212,31 @@ fn sums_beyond_all_numbers_end_no_rule() {
     let compared = coldspot_in(folder.path(), &["compare", "base.json", "head.json", "--same-work"]);
     compared.stderr(contains("went wrong").not());
 }
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_that_nobody_reads_is_no_wait_without_an_end() {
+    use std::io::Read;
+    let folder = temp::folder();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let arguments = ["review", &healthy(), "--output", "pipe"];
+    coldspot_in(folder.path(), &arguments).code(2).stdout("").stderr(contains("pipe: cannot be written: nobody reads"));
+    // One who comes late, and takes more than a pipe holds at his own pace, gets all of it.
+    let arguments = ["facts", "--list", "--format", "json"];
+    let whole = coldspot_in(folder.path(), &arguments).success().out();
+    assert!(whole.len() > 1 << 16, "{}", whole.len());
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(700));
+            let mut read = std::fs::File::open(&pipe).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(700));
+            let mut text = String::new();
+            read.read_to_string(&mut text).unwrap();
+            text
+        });
+        coldspot_in(folder.path(), &[&arguments[..], &["--output", "pipe"]].concat()).success().stdout("");
+        assert!(reader.join().unwrap() == whole);
+    });
+    assert!(std::os::unix::fs::FileTypeExt::is_fifo(&std::fs::metadata(&pipe).unwrap().file_type()));
+}

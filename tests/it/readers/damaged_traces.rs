@@ -333,3 +333,24 @@ fn a_launch_within_a_launch_is_one() {
         assert!(!verdict(&review).contains("Read with care"), "{is_outer_first} {is_shared}: {}", verdict(&review));
     }
 }
+
+#[test]
+fn a_second_trace_that_is_not_read_leaves_gates_open() {
+    let whole = in_order();
+    let mut zipped = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    zipped.write_all(whole.as_bytes()).unwrap();
+    let zipped = zipped.finish().unwrap();
+    let nested = whole.replacen("\"traceEvents\": [", &format!("\"traceEvents\": [{whole},"), 1);
+    let gates = ["--budget", "window_time<=60s"];
+    let outcome = |name: &str, bytes: &[u8]| review_of(name, bytes, &gates)["gates"][0]["outcome"].clone();
+    assert_eq!(outcome("trace.json.gz", &zipped), "passed");
+    let behind = [&zipped, whole.as_bytes()].concat();
+    for (name, bytes, told) in [
+        ("trace.json.gz", &behind[..], "Behind the trace the file holds more"),
+        ("trace.json", nested.as_bytes(), "1 row or event that could not be used"),
+    ] {
+        assert_eq!(outcome(name, bytes), "unknown", "{told}");
+        let notes = review_of(name, bytes, &[])["capture"].to_string();
+        assert!(notes.contains(told), "{notes}");
+    }
+}

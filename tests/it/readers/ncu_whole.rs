@@ -218,3 +218,24 @@ fn rows_and_kernels_beyond_a_limit_leave_gates_open() {
     assert_eq!(reviewed(&[]), "passed");
     assert_eq!(reviewed(&["--limit", "rows=20"]), "unknown");
 }
+
+#[test]
+fn no_gain_is_a_share_of_a_window_that_is_not_told() {
+    let whole = transpose();
+    let without = whole.replace("\"1.055328\"", "\"n/a\"");
+    let folder = temp::folder();
+    std::fs::write(folder.path().join("whole.csv"), &whole).unwrap();
+    std::fs::write(folder.path().join("without.csv"), &without).unwrap();
+    let share = regex::Regex::new(r"([\d,.]+) %").unwrap();
+    for sides in [["whole.csv", "without.csv"], ["without.csv", "whole.csv"]] {
+        for format in ["markdown", "text", "comment", "github", "sarif", "json"] {
+            let said = coldspot_in(folder.path(), &["compare", sides[0], sides[1], "--format", format]).out();
+            let mut shares = share.captures_iter(&said).map(|found| found[1].replace(',', "").parse::<f64>().unwrap());
+            assert!(shares.all(|share| share <= 100.0), "{format}: {said}");
+        }
+        let json = coldspot_in(folder.path(), &["compare", sides[0], sides[1], "--format", "json"]).json();
+        let findings = json["findings"].as_array().unwrap();
+        let gaining: Vec<&Value> = findings.iter().filter(|finding| !finding["gain"].is_null()).collect();
+        assert!(!gaining.is_empty() && gaining.iter().all(|finding| finding["share"].is_null()), "{json:#}");
+    }
+}
