@@ -267,13 +267,10 @@ fn function_of(kernel: &Entity) -> &str {
     kernel.text("function").unwrap_or(kernel.name())
 }
 
-/// The functor that its template runs, where that is a word of its whole name.
+/// The functor that its template runs, where a pattern finds that in its whole name and a command line can hold it.
 fn functor_of(kernel: &Entity) -> Option<&str> {
-    let (name, full_name) = (kernel.name(), kernel.text("full_name")?);
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let is_plain = !name.is_empty() && name.len() <= LONGEST_FUNCTION && name.chars().all(is_word);
-    (is_plain && name != function_of(kernel) && full_name.split(|c| !is_word(c)).any(|word| word == name))
-        .then_some(name)
+    kernel.text("functor").filter(|functor| functor.len() <= LONGEST_FUNCTION && functor.chars().all(is_word))
 }
 
 /// Whether a command line can hold the name of its function.

@@ -203,29 +203,34 @@ impl Finding {
             && self.gain.as_ref().is_some_and(|gain| is_played(gain) && gain.share < LEAST_EXPECTED_SHARE)
     }
 
+    /// Whether it is of one of these rules, and leads the report: what the user sets to info is a note like others.
+    fn leads_as(&self, rules: &[&str]) -> bool {
+        self.severity > Severity::Info && rules.contains(&self.rule.as_str())
+    }
+
     /// Whether it tells what the GPU's first work waits for.
     fn tells_before(&self) -> bool {
-        TELL_BEFORE.contains(&self.rule.as_str())
+        self.leads_as(&TELL_BEFORE)
     }
 
     /// Whether it says that the run's time lies outside of the GPU's work.
     fn looks_outside(&self) -> bool {
-        self.rule == OUTSIDE
+        self.leads_as(&[OUTSIDE])
     }
 
     /// Whether it says that most of the GPU's window lies before what is judged.
     fn looks_before_steady(&self) -> bool {
-        self.rule == BEFORE_STEADY
+        self.leads_as(&[BEFORE_STEADY])
     }
 
     /// Whether it says that the GPU ran no kernel.
     fn tells_no_kernels(&self) -> bool {
-        NO_KERNELS.contains(&self.rule.as_str())
+        self.leads_as(&NO_KERNELS)
     }
 
     /// Whether it says what is judged, not what the program could do better in it.
     fn tells_scope(&self) -> bool {
-        [OUTSIDE, BEFORE_STEADY].contains(&self.rule.as_str()) || self.tells_no_kernels()
+        self.looks_outside() || self.looks_before_steady() || self.tells_no_kernels()
     }
 }
 

@@ -290,6 +290,29 @@ fn that_no_kernel_ran_comes_first_and_is_said_once() {
 }
 
 #[test]
+fn what_the_user_sets_to_info_leads_no_report() {
+    for rule in ["no-kernels", "short-gpu-window", "long-set-up", "late-first-work"] {
+        let of = |severity: Option<Severity>| {
+            let mut sample = Sample::default();
+            let run = sample.run();
+            let device = sample.device(run, 0, "Tesla T4", 20_000_000, &[("compute_ns", 0)]);
+            let pinning = sample.rule("allocation-stalls", "Memory is allocated", EntityKind::Device);
+            sample.find(pinning, device, Some(("idle", 12_000_000)), "set-up");
+            for id in [rule, "short-gpu-window"] {
+                let leading = sample.rule(id, "The GPU only copies", EntityKind::Run);
+                sample.rules[leading].severity = Some(Severity::Medium);
+                sample.rules[leading].set_severity = severity;
+                sample.find(leading, run, None, "Look elsewhere");
+            }
+            let review = sample.review();
+            (review.findings[0].rule.clone(), review.verdict.plain().contains("Look elsewhere"))
+        };
+        assert_ne!(of(None).0, "allocation-stalls", "{rule}");
+        assert_eq!(of(Some(Severity::Info)), ("allocation-stalls".to_owned(), false), "{rule}");
+    }
+}
+
+#[test]
 fn a_heading_has_the_name_of_the_culprit() {
     let mut sample = two_gpus();
     for judgement in &mut sample.judgements {

@@ -22,6 +22,13 @@ pub(super) const KERNEL: &[Fact] = &[
         "The function that was launched in the launch that took longest, without template arguments and parameters: what --kernel-name of Nsight Compute takes.",
     ),
     fact(
+        "functor",
+        Text,
+        CudaTrace,
+        Incomparable,
+        "The functor that tells the kernel from others of its function, where it is a word of full_name, so that a pattern of Nsight Compute finds it there; absent otherwise.",
+    ),
+    fact(
         "matmul_shape",
         Text,
         TensorShapes,

@@ -153,7 +153,7 @@ pub(super) const TURNS: &[Fact] = &[
         Int,
         DeviceInfo,
         Intensive,
-        "Threads whose operations take turns in the legacy default stream: each waits there for those of the others. Absent where the report does not tell which stream that is.",
+        "Threads whose operations take turns in the legacy default stream: each waits there for those of the others. Of several processes, each with such a stream of its own, this and what follows tell of the one that would win most. Absent where the report does not tell which stream that is.",
     ),
     fact(
         "shared_stream_turn_count",
@@ -169,13 +169,7 @@ pub(super) const TURNS: &[Fact] = &[
         Extensive,
         "What is won at best when each of these threads has a stream of its own: these rows take as long then as the longest of their threads, or as the SMs or the link are taken.",
     ),
-    fact(
-        "shared_stream_turn_longest_ns",
-        Int,
-        DeviceInfo,
-        OneTime,
-        "The row of them that would win most; absent without any.",
-    ),
+    fact("shared_stream_turn_longest_ns", Int, DeviceInfo, OneTime, "The longest row of them; absent without any."),
     fact(
         "shared_stream_turn_longest_start_ns",
         Int,

@@ -232,9 +232,30 @@ pub(super) fn traits(timeline: &Timeline) -> Vec<Traits> {
     traits
 }
 
+/// The functor that a kernel's template runs, where that is a word of its whole name: then a pattern finds it there.
+pub(super) fn functor<'a>(name: &'a str, function: &str, full_name: &str) -> Option<&'a str> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_plain = !name.is_empty() && name.chars().all(is_word);
+    (is_plain && name != function && full_name.split(|c| !is_word(c)).any(|word| word == name)).then_some(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_functor_is_a_word_of_the_whole_name() {
+        let of = |name, full_name| functor(name, "vectorized_elementwise_kernel", full_name);
+        let whole = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)";
+        assert_eq!(of("CUDAFunctor_add", whole), Some("CUDAFunctor_add"));
+        assert_eq!(of("Functor_add", whole), None);
+        assert_eq!(of("add::operator()", whole), None, "no plain word");
+        assert_eq!(
+            of("CUDAFunctor_add", "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEE"),
+            None
+        );
+        assert_eq!(functor("gemm", "gemm", "void gemm<float>(int)"), None);
+    }
 
     #[test]
     fn names_tell() {

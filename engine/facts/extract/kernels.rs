@@ -8,7 +8,7 @@ use super::by_index::ByIndex;
 use super::launches::{Launches, Shape, Spread};
 use super::stats::{clamped, median_ns};
 use super::tally::{KernelTally, launch_shape};
-use super::{Context, DeviceContext, DevicePart, Parents, widths};
+use super::{Context, DeviceContext, DevicePart, Parents, kernel_names, widths};
 use crate::facts::{Entity, EntityKind};
 use crate::timeline::occupancy;
 use crate::timeline::union::Union;
@@ -237,6 +237,8 @@ fn set(
     facts.set("name", &timeline.shared_name(name));
     facts.set("full_name", &timeline.shared_name(launches.longest_name));
     facts.set("function", &timeline.shared_name(launches.longest_function));
+    let [function, full_name] = [launches.longest_function, launches.longest_name].map(|name| timeline.name(name));
+    facts.set_some("functor", kernel_names::functor(timeline.name(name), function, full_name));
     facts.set("launch_count", count);
     facts.set("sum_ns", clamped(launches.sum_ns));
     facts.set("mean_ns", clamped(launches.sum_ns / i128::from(count.max(1))));

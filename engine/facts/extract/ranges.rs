@@ -329,17 +329,24 @@ fn keep_most(timeline: &Timeline, groups: &mut Vec<Group>, most: usize) {
     const RANKS: [fn(&Sums) -> i64; 2] = [|sums| sums.sum_ns, |sums| sums.idle.idle_ns];
     let mut kept = BTreeSet::new();
     for rank in RANKS {
-        groups.sort_by(|a, b| rank(&b.sums).cmp(&rank(&a.sums)).then_with(|| by_name(timeline, a.label, b.label)));
+        groups.sort_by(|a, b| rank(&b.sums).cmp(&rank(&a.sums)).then_with(|| by_name(timeline, a, b)));
         kept.extend(groups.iter().take(most).map(|group| group.label));
     }
     groups.retain(|group| kept.contains(&group.label));
-    groups.sort_by(|a, b| by_name(timeline, a.label, b.label));
+    groups.sort_by(|a, b| by_name(timeline, a, b));
 }
 
-/// The order of two labels by name. Labels of one name, in each of many domains, need no look at it.
-fn by_name(timeline: &Timeline, a: u32, b: u32) -> Ordering {
-    let id = |label: u32| timeline.ranges.labels.get(label as usize).map_or(NONE, |label| label.name);
-    if id(a) == id(b) { Ordering::Equal } else { name(timeline, a).cmp(name(timeline, b)) }
+/// The order of two labels of a process by name, by who marked them, and by domain: the same in every run, whatever time they take, as
+/// labels of one name are numbered in it.
+fn by_name(timeline: &Timeline, a: &Group, b: &Group) -> Ordering {
+    let [one, other] = [a, b].map(|group| timeline.ranges.labels.get(group.label as usize));
+    let (Some(one), Some(other)) = (one, other) else { return a.label.cmp(&b.label) };
+    let domain =
+        |group: &Group| timeline.ranges.domain_name(group.process, group.label).map(|name| timeline.name(name));
+    let names =
+        if one.name == other.name { Ordering::Equal } else { name(timeline, a.label).cmp(name(timeline, b.label)) };
+    let by_kind = names.then(one.kind.cmp(&other.kind));
+    by_kind.then_with(|| domain(a).cmp(&domain(b))).then_with(|| one.domain.cmp(&other.domain))
 }
 
 /// By process and label.

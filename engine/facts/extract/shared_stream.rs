@@ -36,17 +36,17 @@ struct Row {
 #[derive(Default)]
 struct Turns {
     count: i64,
+    /// By thread, how often its operations came next, those that the row begins with among them.
     of_thread: HashMap<u32, i64>,
 }
 
-/// What the rows of turns add up to.
+/// What the rows of turns of one stream add up to.
 #[derive(Default)]
 struct Sums {
     count: i64,
     won_ns: i64,
-    /// The row that wins most, and what it wins.
-    longest: Option<(i64, Interval)>,
-    of_thread: BTreeMap<(u32, u32), i64>,
+    longest: Option<Interval>,
+    of_thread: BTreeMap<u32, i64>,
 }
 
 impl Row {
@@ -65,8 +65,9 @@ impl Row {
 
     fn push(&mut self, timeline: &Timeline, sm_count: i64, op: Op, thread: u32) {
         let length_ns = op.interval().len_ns();
-        if thread != self.last_thread {
-            self.turns.count += 1;
+        let is_turn = thread != self.last_thread;
+        self.turns.count += i64::from(is_turn);
+        if is_turn || self.op_count == 0 {
             *self.turns.of_thread.entry(thread).or_default() += 1;
         }
         self.last_thread = thread;
@@ -102,18 +103,17 @@ fn sms_share(timeline: &Timeline, sm_count: i64, op: Op) -> f64 {
 }
 
 impl Sums {
-    fn add(&mut self, process: u32, row: &Row) {
+    fn add(&mut self, row: &Row) {
         if !row.takes_turns() {
             return;
         }
-        let won_ns = row.won_ns();
         self.count += row.turns.count;
-        self.won_ns = self.won_ns.saturating_add(won_ns);
-        if self.longest.is_none_or(|(most_ns, _)| won_ns > most_ns) {
-            self.longest = Some((won_ns, row.span));
+        self.won_ns = self.won_ns.saturating_add(row.won_ns());
+        if self.longest.is_none_or(|longest| row.span.len_ns() > longest.len_ns()) {
+            self.longest = Some(row.span);
         }
         for (thread, count) in &row.turns.of_thread {
-            *self.of_thread.entry((process, *thread)).or_default() += count;
+            *self.of_thread.entry(*thread).or_default() += count;
         }
     }
 
@@ -129,14 +129,32 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if timeline.streams.iter().all(|stream| stream.kind == StreamKind::Unknown) {
         return;
     }
+    // Each process has such a stream of its own, and none of them waits for another.
+    let streams = of_streams(context, device, sm_count);
+    let most = streams.into_values().rev().max_by_key(|sums| (sums.won_ns, sums.count)).unwrap_or_default();
+    facts.set("shared_stream_thread_count", most.thread_count());
+    facts.set("shared_stream_turn_count", most.count);
+    facts.set("shared_stream_turn_ns", most.won_ns);
+    if let Some(longest) = most.longest {
+        facts.set("shared_stream_turn_longest_ns", longest.len_ns());
+        facts.set("shared_stream_turn_longest_start_ns", longest.start);
+    }
+}
+
+/// The turns of each legacy default stream of a device, by its index.
+fn of_streams(context: &Context<'_>, device: &DeviceContext, sm_count: i64) -> BTreeMap<u32, Sums> {
+    let (timeline, window) = (context.timeline, device.window());
     let mut rows: BTreeMap<u32, Row> = BTreeMap::new();
-    let mut sums = Sums::default();
+    let mut sums: BTreeMap<u32, Sums> = BTreeMap::new();
+    let is_default =
+        |stream: u32| timeline.streams.get(stream as usize).is_some_and(|stream| stream.kind == StreamKind::Default);
     for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
         let index = op.stream(timeline);
-        let Some(stream) = timeline.streams.get(index as usize).filter(|stream| stream.kind == StreamKind::Default)
-        else {
+        if !is_default(index) {
             continue;
-        };
+        }
+        let Interval { start, end } = op.interval().clip(window);
+        let op = Op { start, end, ..op };
         let call = op.call(timeline).map(|call| call as usize);
         let asked = call.and_then(|call| Some((timeline.api.times.start(call), *timeline.api.thread.get(call)?)));
         match (rows.remove(&index), asked) {
@@ -147,7 +165,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
             // Of what nothing tells who asked for it, nothing tells whether it waits in vain.
             (ended, asked) => {
                 if let Some(ended) = ended {
-                    sums.add(stream.process, &ended);
+                    sums.entry(index).or_default().add(&ended);
                 }
                 if let Some((_, thread)) = asked {
                     let mut row = Row::new(op, thread);
@@ -158,15 +176,36 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         }
     }
     for (index, row) in rows {
-        if let Some(stream) = timeline.streams.get(index as usize) {
-            sums.add(stream.process, &row);
-        }
+        sums.entry(index).or_default().add(&row);
     }
-    facts.set("shared_stream_thread_count", sums.thread_count());
-    facts.set("shared_stream_turn_count", sums.count);
-    facts.set("shared_stream_turn_ns", sums.won_ns);
-    if let Some((_, longest)) = sums.longest {
-        facts.set("shared_stream_turn_longest_ns", longest.len_ns());
-        facts.set("shared_stream_turn_longest_start_ns", longest.start);
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Operations of 10 ns one behind the other, of these threads.
+    fn row(start: i64, threads: &[u32]) -> Row {
+        let op = |at: i64| Op { start: start + 10 * at, end: start + 10 * at + 10, index: 0, kind: OpKind::Memset };
+        let mut row = Row::new(op(0), threads[0]);
+        (0..).zip(threads).for_each(|(at, thread)| row.push(&Timeline::default(), 132, op(at), *thread));
+        row
+    }
+
+    #[test]
+    fn the_thread_that_begins_a_row_takes_turns_as_well() {
+        let mut sums = Sums::default();
+        (0..20).for_each(|at| sums.add(&row(at * 100, &[1, 2, 3])));
+        assert_eq!((sums.count, sums.thread_count(), sums.won_ns), (40, 3, 400));
+    }
+
+    #[test]
+    fn the_longest_row_is_told_whatever_another_wins() {
+        let mut sums = Sums::default();
+        sums.add(&row(0, &[1, 2, 3, 4]));
+        sums.add(&row(1_000, &[1, 1, 1, 1, 2, 1]));
+        sums.add(&row(2_000, &[1; 9]));
+        assert_eq!(sums.longest, Some(Interval::new(1_000, 1_060)), "one thread alone takes no turns");
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use coldspot::facts::{EntityKind, Facts};
 
 use super::kineto::{device, facts, try_facts};
-use crate::support::trace::framed_trace;
+use crate::support::trace::{Spelling, framed_trace, trace};
 
 /// The line that a kernel, and the values of a device, come from.
 fn sources(facts: &Facts) -> Vec<(String, String)> {
@@ -112,4 +112,37 @@ fn a_facts_file_tells_no_folders_of_the_machine_and_keeps_ranges_of_one_name_apa
     assert!(keys.iter().all(|key| !key.contains("ann") && !key.contains("ben")), "{keys:?}");
     let of_step = ranges.iter().filter(|range| range.text("name") == Some("train.py(40): train_step"));
     assert_eq!(of_step.count(), 4, "{keys:?}");
+}
+
+/// An operator and a mark of one name are numbered alike in every run, whichever takes longer.
+#[test]
+fn ranges_of_one_name_keep_their_keys_from_run_to_run() {
+    let keys = |mark_us: i64, operator_us: i64| {
+        let event = |step: i64, category: &str, length: i64| {
+            let at = 1_062 + 100 * step;
+            format!(
+                r#"{{"ph": "X", "cat": "{category}", "name": "pack", "pid": 99, "tid": "99", "ts": {at}, "dur": {length}}},"#
+            )
+        };
+        let events = (0..6).map(|step| {
+            let (mark, operator) = (event(step, "user_annotation", mark_us), event(step, "cpu_op", operator_us));
+            if mark_us > operator_us { mark + &operator } else { operator + &mark }
+        });
+        let events: String = events.collect();
+        let text = trace(6, Spelling::Today).replace("\"traceEvents\": [", &format!("\"traceEvents\": [{events}"));
+        let facts = facts(text);
+        let ranges = facts.of_kind(EntityKind::Range).map(|(_, range)| range);
+        let own = ranges.filter(|range| range.text("name") == Some("pack"));
+        own.map(|range| (range.key.clone(), range.int("sum_ns"))).collect::<Vec<_>>()
+    };
+    let (first, second) = (keys(30, 10), keys(10, 30));
+    assert_eq!(first.len(), 2, "{first:?}");
+    let names = |of: &[(String, Option<i64>)]| of.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&first), names(&second));
+    assert_eq!(
+        first.iter().map(|(_, ns)| *ns).collect::<Vec<_>>(),
+        [Some(150_000), Some(50_000)],
+        "the mark comes first"
+    );
+    assert_eq!(second.iter().map(|(_, ns)| *ns).collect::<Vec<_>>(), [Some(50_000), Some(150_000)]);
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::support::cli::Printed as _;
 use crate::support::project::Project;
 use crate::support::{Scenario, SchemaVersion, scenario};
 
@@ -99,6 +100,41 @@ fn launches_of_another_grid_that_wait_for_unified_memory_count_whole() {
     assert!(waits_ns == excess_ns && waits_ns < 1_000_000, "as long as those beside which nothing moves: {waits_ns}");
     let (waits_ns, excess_ns) = of(&format!(r#"{{ launch = {{ kernel = "push", grid = [1080, 1, 1], {faults} }} }},"#));
     assert!(waits_ns == excess_ns && (850_000..2_000_000).contains(&waits_ns), "{waits_ns}");
+}
+
+/// Two processes share no stream, although both call theirs the default one; and what lies outside of the window is not won.
+#[test]
+fn each_default_stream_is_judged_by_itself() {
+    let of = |others: &[usize], window: Option<&str>| {
+        let script = r#"[{ repeat = { times = 60, do = [
+          { launch = { kernel = "push", stream = 7 } },
+          { launch = { kernel = "push", stream = 7 } },
+          { sync = { api = "cudaStreamSynchronize", stream = 7 } },
+        ] } }]"#;
+        let text = "about = \"Threads.\"\n[kernel]\npush = { run_us = 60, grid = [16, 1, 1], block = [128, 1, 1] }\n";
+        let processes =
+            (0..2).map(|pid| format!("[[process]]\npid = {}\nname = \"workers\"\nstreams = [7]\n", 42 + pid));
+        let threads = [0, 0].iter().chain(others).enumerate().map(|(number, process)| {
+            format!("[[thread]]\nprocess = {process}\nstart_us = {}\nscript = {script}\n", 20 * number)
+        });
+        let project = Project::empty();
+        let text: String = std::iter::once(text.to_owned()).chain(processes).chain(threads).collect();
+        Scenario::parse(&text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+        let facts = match window {
+            Some(window) => {
+                project.coldspot(&["facts", "run.sqlite", "--format", "json", "--window", window]).success().json()
+            }
+            None => project.facts(),
+        };
+        let device = facts["devices"][0].clone();
+        let fact = |name: &str| device[name].as_i64().unwrap();
+        (fact("shared_stream_thread_count"), fact("shared_stream_turn_ns"), fact("window_ns"))
+    };
+    let (threads, won_ns, window_ns) = of(&[], None);
+    assert!(threads == 2 && won_ns < window_ns, "{threads} {won_ns}");
+    assert_eq!(of(&[1, 1], None).0, 2);
+    let (_, won_ns, window_ns) = of(&[], Some("2.01ms..2.03ms"));
+    assert!(won_ns < window_ns && window_ns == 20_000, "{won_ns} {window_ns}");
 }
 
 /// A report may begin with a step in the middle of the run, by a delay or at a call of the program.
