@@ -154,16 +154,18 @@ impl Occurrence<'_> {
     }
 }
 
+fn is_of_kernels(estimate: &Estimate) -> bool {
+    matches!(Account::parse(&estimate.account), Some(Account::Compute | Account::Underfilled))
+}
+
 /// What a claim on kernels is at most where most of it lies beside the rounds that are played again, as an optimizer that runs once
 /// after many of them: what is won in these, and all that kernels run beside them.
 fn left_out_of_rounds_ns(device: &Entity, estimate: &Estimate, in_rounds: &Gain) -> Option<i64> {
     let beside_ns = device.int("beside_rounds_kernel_ns")?;
-    let account = Account::parse(&estimate.account)?;
-    let is_of_kernels = matches!(account, Account::Compute | Account::Underfilled);
     let claimed_ns = estimate.recoverable_ns;
     let is_left_out = in_rounds.recoverable_ns <= claimed_ns / 2 && beside_ns >= claimed_ns - claimed_ns / 2;
     let most_ns = in_rounds.recoverable_ns.saturating_add(beside_ns);
-    (is_of_kernels && is_left_out && claimed_ns > 0).then(|| claimed_ns.min(most_ns))
+    (is_of_kernels(estimate) && is_left_out && claimed_ns > 0).then(|| claimed_ns.min(most_ns))
 }
 
 /// Less of a claim beside the rounds is not worth a word.
@@ -171,10 +173,11 @@ const LEAST_BESIDE_SHARE: f64 = 0.1;
 
 /// Whether a part of a claim on kernels that matters lies beside the rounds that are played again, which win so much of the window.
 fn is_beside_rounds(device: &Entity, estimate: &Estimate, won_ns: i64) -> bool {
-    let is_of_kernels = matches!(Account::parse(&estimate.account), Some(Account::Compute | Account::Underfilled));
     let left_ns = estimate.recoverable_ns.saturating_sub(won_ns);
     let beside_ns = device.int("beside_rounds_kernel_ns").unwrap_or(0);
-    is_of_kernels && left_ns as f64 > LEAST_BESIDE_SHARE * estimate.recoverable_ns as f64 && beside_ns >= left_ns
+    is_of_kernels(estimate)
+        && left_ns as f64 > LEAST_BESIDE_SHARE * estimate.recoverable_ns as f64
+        && beside_ns >= left_ns
 }
 
 impl<'a> Context<'a> {
@@ -260,6 +263,7 @@ impl<'a> Context<'a> {
         };
         (window_ns > 0).then(|| {
             let recoverable_ns = estimate.recoverable_ns.min(self.most_once_ns(entity, estimate, is_once));
+            let recoverable_ns = recoverable_ns.min(self.most_of_kernels_ns(entity, estimate));
             let beside_ns = if is_once { 0 } else { estimate.beside_ns };
             let (account, basis) = (estimate.account.clone(), estimate.basis.clone());
             Gain::new(recoverable_ns.clamp(0, window_ns), window_ns, account, basis).with_beside(beside_ns)
@@ -273,6 +277,22 @@ impl<'a> Context<'a> {
         let account = account.filter(|_| is_once && of.kind == EntityKind::Device);
         let once_ns = account.and_then(|account| of.int(account.once_fact()));
         once_ns.filter(|ns| *ns > 0).unwrap_or(i64::MAX)
+    }
+
+    /// The most that a claim on kernels is where it cannot be played again: where the device runs dry before the host launches what
+    /// comes next, kernels that end sooner win nothing.
+    fn most_of_kernels_ns(&self, entity: EntityId, estimate: &Estimate) -> i64 {
+        if !is_of_kernels(estimate) {
+            return i64::MAX;
+        }
+        let of = self.facts.get(entity);
+        if let Some((sum_ns, late_ns)) = of.int("sum_ns").zip(of.int("late_host_sum_ns")) {
+            let attributed_ns = of.int("attributed_ns").unwrap_or(sum_ns) as f64;
+            return (attributed_ns * (1.0 - late_ns as f64 / sum_ns.max(1) as f64)).max(0.0) as i64;
+        }
+        let device = self.facts.related(entity, EntityKind::Device).map(|device| self.facts.get(device));
+        let busy = device.and_then(|device| device.int("busy_ns").zip(device.int("late_host_busy_ns")));
+        busy.map_or(i64::MAX, |(busy_ns, late_ns)| busy_ns.saturating_sub(late_ns).max(0))
     }
 
     /// Whether the work of an entity's device repeats, so that what is found comes again; so where the facts do not tell.

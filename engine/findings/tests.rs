@@ -272,6 +272,22 @@ fn a_function_that_the_gpu_waits_for_comes_before_how_much_longer_the_run_is() {
 }
 
 #[test]
+fn kernels_that_the_host_is_late_behind_gain_nothing_where_nothing_is_played() {
+    let gain = |account: &str, late_ns: i64| {
+        let mut sample = Sample::default();
+        let run = sample.run();
+        let facts = [("busy_ns", 600_000_000), ("late_host_busy_ns", late_ns), ("compute_ns", 600_000_000)];
+        let device = sample.device(run, 0, "Tesla T4", 1_000_000_000, &facts);
+        let rule = sample.rule("fp32-matmul", "Products in fp32", EntityKind::Device);
+        sample.find(rule, device, Some((account, 300_000_000)), "fp32");
+        sample.review().findings.remove(0).gain.unwrap().recoverable_ns
+    };
+    assert_eq!(gain("compute", 550_000_000), 50_000_000);
+    assert_eq!(gain("compute", 200_000_000), 300_000_000);
+    assert_eq!(gain("idle_launch", 550_000_000), 300_000_000);
+}
+
+#[test]
 fn that_no_kernel_ran_comes_first_and_is_said_once() {
     let mut sample = Sample::default();
     let run = sample.run();

@@ -42,6 +42,13 @@ pub(super) const AHEAD: &[Fact] = &[
         "The part of idle_launch_ns that no wait explains: without the blocking waits before it the host would not have launched in time either, and it was neither polling nor waiting in the OS when the device went idle.",
     ),
     fact(
+        "late_host_busy_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "Busy time before idle time whose end is launched by a call that returns after it began, since the idle time of that kind before it, or since a call of any thread returned that waits, asks, copies, allocates or loads: kernels that end sooner there start nothing sooner. Absent with unified memory, and where calls of the processes are not known.",
+    ),
+    fact(
         "late_start_count",
         Int,
         CudaApi,

@@ -1,9 +1,9 @@
 //! Facts of kernels, and of the launch shapes (kernel, grid, block) that they were launched in.
 
 use super::FactType::{Bool, Choice, Float, Int, Text};
-use super::Scaling::{Extensive, Incomparable, Intensive, OneTime};
+use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
-use crate::timeline::Capability::{CudaTrace, DeviceInfo, TensorShapes};
+use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, TensorShapes};
 
 pub(super) const KERNEL: &[Fact] = &[
     fact(
@@ -44,6 +44,13 @@ pub(super) const KERNEL: &[Fact] = &[
     ),
     fact("launch_count", Int, CudaTrace, Extensive, "Launches."),
     fact("sum_ns", Int, CudaTrace, Extensive, "Durations, summed."),
+    fact(
+        "late_host_sum_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "Those of its launches in late_host_busy_ns, summed: ending sooner they start nothing sooner. Absent with that.",
+    ),
     fact(
         "attributed_ns",
         Int,

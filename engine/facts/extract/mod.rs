@@ -22,6 +22,7 @@ mod kernel_names;
 mod kernel_profiles;
 mod kernels;
 mod last_pages;
+mod late_host;
 mod late_starts;
 mod launch_shapes;
 mod launches;
@@ -293,6 +294,7 @@ fn groups_of_events(context: &Context<'_>, device: &DeviceContext, parents: &Par
     let kernels = kernels::extract(context, device, parents, part);
     sequence::extract(context, device, &kernels, part);
     products::extract(context, device, &kernels, part);
+    late_host::extract(context, device, &kernels, part);
     let copies = copies::extract(context, device, parents, part);
     let waits = syncs::extract(context, device, parents, part);
     source_lines::extract(context, device, &source_lines::Groups { kernels, copies, waits }, part);

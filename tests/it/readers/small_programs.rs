@@ -92,3 +92,33 @@ fn a_steady_state_begins_behind_what_is_loaded() {
     let device = &facts["devices"][0];
     assert_eq!((&device["phase"], &device["idle_load_ns"]), (&json!("steady"), &json!(0)), "{device:#}");
 }
+
+/// Kernels that end sooner win nothing where the host launches the next only after them, waiting for nothing.
+#[test]
+fn kernels_that_the_host_is_late_behind_win_nothing() {
+    let told = |turn: &str| {
+        let project = Project::empty();
+        let text = format!(
+            r#"
+            about = "Products, once each."
+            [kernel]
+            product = {{ name = "ampere_sgemm_128x64_tn", run_us = 100, grid = [2160, 1, 1], block = [256, 1, 1] }}
+            other = {{ name = "void other(float*, int)", run_us = 100, grid = [2160, 1, 1], block = [256, 1, 1] }}
+            [[thread]]
+            script = [
+              {{ repeat = {{ times = 10, do = [{{ launch = {{ kernel = "other" }} }}, {{ launch = {{ kernel = "product" }} }}, {turn}] }} }},
+              {{ sync = {{ api = "cudaDeviceSynchronize" }} }},
+            ]
+            "#
+        );
+        Scenario::parse(&text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+        let facts = project.facts();
+        let kernels = facts["kernels"].as_array().unwrap();
+        let late = kernels.iter().map(|kernel| kernel["late_host_sum_ns"].as_i64().unwrap());
+        (facts["devices"][0]["late_host_busy_ns"].as_i64().unwrap(), late.collect::<Vec<_>>())
+    };
+    // Behind the last of them the host waits.
+    assert_eq!(told("{ host = { us = 500 } }"), (9 * 200_000, vec![900_000, 900_000]));
+    assert_eq!(told(r#"{ sync = { api = "cudaDeviceSynchronize" } }, { host = { us = 500 } }"#), (0, vec![0, 0]));
+    assert_eq!(told("{ host = { us = 50 } }"), (0, vec![0, 0]));
+}
