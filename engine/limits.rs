@@ -139,6 +139,9 @@ pub const MAX_PATTERN_BYTES: usize = 1_000;
 pub const MAX_PATTERN_BUDGET_COUNT: usize = 100;
 /// See [`MAX_PATTERN_BUDGET_COUNT`].
 pub const MAX_PATTERN_STAR_COUNT: usize = 16;
+/// Bytes of names that patterns of budgets are held against, over all budgets and runs: a second of work. Budgets beyond are not
+/// known. Ten patterns over the kernels of two hundred large runs take a fifth.
+pub const MAX_MATCHED_NAME_BYTES: u64 = 2 << 30;
 
 // What runs may take that are held against each other.
 
@@ -362,7 +365,11 @@ mod tests {
             ("budgets of a coldspot.toml", vec![count(MAX_CONFIG_ENTRY_COUNT as u64), count(MAX_PATTERN_BYTES as u64)]),
             (
                 "budgets of kernels or ranges by a pattern",
-                vec![count(MAX_PATTERN_BUDGET_COUNT as u64), count(MAX_PATTERN_STAR_COUNT as u64)],
+                vec![
+                    count(MAX_PATTERN_BUDGET_COUNT as u64),
+                    count(MAX_PATTERN_STAR_COUNT as u64),
+                    bytes(MAX_MATCHED_NAME_BYTES),
+                ],
             ),
             (
                 "all folders of rules",

@@ -1,11 +1,11 @@
 //! What a comparison is held against: limits against the base, and fixed ones, which are about the head.
 
-use std::collections::BTreeSet;
+use foldhash::HashSet;
 
 use super::budget::{Budget, Metric};
 use super::fail_on::Slower;
 use super::limit::{Limit, Told};
-use super::named::Named;
+use super::named::{Fitting, Named, Names};
 use super::standing::{self, Number, Open};
 use super::{Conditions, Gate, GateOutcome, review};
 use crate::compare::{
@@ -20,7 +20,7 @@ use crate::text::{escape, number};
 
 /// Every gate, in order: the ones on the verdict and on findings, where asked for, then the budgets.
 pub(super) fn gates(comparison: &Comparison, runs: Sides<&[&Run]>, conditions: &Conditions) -> Vec<Gate> {
-    let context = Context { comparison, runs, on_other_work: conditions.on_other_work };
+    let context = Context { names: Names::new(), comparison, runs, on_other_work: conditions.on_other_work };
     let verdict = conditions.fail_on.slower.map(|slower| context.slower(slower));
     let findings = conditions.fail_on.findings.least().map(|least| context.fail_on(least));
     verdict.into_iter().chain(findings).chain(conditions.budgets.iter().map(|budget| context.budget(budget))).collect()
@@ -45,13 +45,21 @@ fn if_known(gate: Gate, why_not: impl FnOnce() -> Option<String>) -> Gate {
     }
 }
 
+/// With one run a side: between which bounds a change lies, told from how the calls of each differ.
+fn within_run(fitting: &Sides<Vec<Fitting<'_>>>, number: &Number) -> Option<Interval> {
+    let spread = |runs: &Vec<Fitting<'_>>| runs.first().filter(|_| runs.len() == 1)?.spread();
+    let Sides { base, head } = fitting.each_ref().map(spread).both()?;
+    Interval::of_calls(number.head / number.base? - 1.0, base, head)
+}
+
 struct Context<'a> {
+    names: Names,
     comparison: &'a Comparison,
     runs: Sides<&'a [&'a Run]>,
     on_other_work: bool,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
     /// The gate on the verdict: whether the head is slower, or slower by more than it may be.
     fn slower(&self, slower: Slower) -> Gate {
         let comparison = self.comparison;
@@ -245,7 +253,8 @@ impl Context<'_> {
     /// A fixed limit is about the head as a whole: the number that a review of it alone would have.
     fn of_head(&self, metric: &Metric) -> Result<Vec<Number>, String> {
         let runs = self.runs.head.iter();
-        let runs: Vec<Vec<Number>> = runs.map(|run| review::numbers(&run.facts, metric)).collect::<Result<_, _>>()?;
+        let runs: Vec<Vec<Number>> =
+            runs.map(|run| review::numbers(&run.facts, metric, &self.names)).collect::<Result<_, _>>()?;
         let Some(first) = runs.first() else { return Err("the head has no runs".to_owned()) };
         let of_runs = |index: usize| -> Vec<f64> {
             runs.iter().filter_map(|run| run.get(index)).map(|number| number.head).collect()
@@ -316,39 +325,39 @@ impl Context<'_> {
     }
 
     /// What fits a pattern, and in the head what replaced something that fits.
-    fn named(&self, named: &Named, scaling: Scaling) -> Result<Vec<Number>, String> {
+    fn named(&self, named: &'a Named, scaling: Scaling) -> Result<Vec<Number>, String> {
         if self.comparison.work.hides_kernels.any() && named.kind == EntityKind::Kernel {
             return Err(HIDDEN.to_owned());
         }
+        let in_runs = |runs: &'a [&'a Run]| -> Option<Vec<Fitting<'a>>> {
+            runs.iter().map(|run| named.in_report(&run.facts, &self.names)).collect()
+        };
+        let fitting = self.runs.map(in_runs).both();
+        let fitting = fitting.ok_or(Names::TOO_MANY)?;
         // What fits in the base may do so by its full name.
-        let olds: BTreeSet<&str> = self.runs.base.iter().flat_map(|run| named.kernels(&run.facts)).collect();
+        let olds: HashSet<&str> = fitting.base.iter().flat_map(Fitting::kernels).collect();
         let pairs = self.comparison.work.replaced.iter().filter(|pair| olds.contains(pair.old.as_str()));
-        let replacing: Vec<&str> = pairs.map(|pair| pair.new.as_str()).collect();
-        let told = |run: &Run| named.of(&run.facts, &replacing);
+        let replacing: HashSet<&str> = pairs.map(|pair| pair.new.as_str()).collect();
+        let fitting = fitting.map(|runs| runs.into_iter().map(|fitting| fitting.with(&replacing)).collect::<Vec<_>>());
+        let all = || self.runs.iter().copied().flatten().zip(fitting.iter().flatten());
+        let of_run = |run: &Run| all().find(|(known, _)| std::ptr::eq(**known, run)).map(|(_, fitting)| fitting);
+        let told = |run: &Run| of_run(run)?.number();
         let is_gone = self.runs.head.iter().all(|run| told(run).is_none() && !run.omits(named.kind))
             && self.runs.base.iter().all(|run| told(run).is_some());
         let name = format!("{} and has {}", named.what(), named.fact.name);
         // Of what is gone there is nothing in all; what one of it would take cannot be told.
         let of = |run: &Run| told(run).or((is_gone && scaling.is_per_unit()).then_some(0.0));
         let number = self.number(&name, scaling, None, of)?;
-        let interval = number.interval.or_else(|| self.within_run(named, &replacing, &number));
-        let runs = self.runs.base.iter().chain(self.runs.head);
-        let told = runs.map(|run| named.told(&run.facts, &replacing)).max().unwrap_or_default();
+        let interval = number.interval.or_else(|| within_run(&fitting, &number));
+        let told = fitting.iter().flatten().map(Fitting::told).max().unwrap_or_default();
         let bound = |end: usize| {
-            let of = |run: &Run| named.bounds(&run.facts, &replacing).map(|bounds| bounds[end]);
+            let of = |run: &Run| of_run(run)?.bounds().map(|bounds| bounds[end]);
             let values = Sides::of(|side| self.values(side, scaling.is_per_unit(), &of)).both()?;
             Some(values.map(|values| median(&values)))
         };
         let ends = bound(0).zip(bound(1));
         let open = ends.map(|(low, high)| Open { base: [low.base, high.base], head: [low.head, high.head] });
         Ok(vec![Number { interval, told, open, ..number }])
-    }
-
-    /// With one run a side: between which bounds a change lies, told from how the calls of each differ.
-    fn within_run(&self, named: &Named, also: &[&str], number: &Number) -> Option<Interval> {
-        let spread = |runs: &[&Run]| named.spread(&runs.first().filter(|_| runs.len() == 1)?.facts, also);
-        let Sides { base, head } = self.runs.map(spread).both()?;
-        Interval::of_calls(number.head / number.base? - 1.0, base, head)
     }
 
     fn each_device(&self, number: impl Fn(usize) -> Result<Number, String>) -> Result<Vec<Number>, String> {

@@ -1,9 +1,14 @@
 //! Numbers of the kernels or ranges whose names fit a pattern: `kernel["flash_*"].mean_ns`.
 
+use std::cell::Cell;
+
+use foldhash::{HashMap, HashSet};
+
 use super::limit::Told;
 use crate::compare::Spread;
 use crate::facts::catalogue::{self, Fact, FactType, Scaling};
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
+use crate::limits::MAX_MATCHED_NAME_BYTES;
 use crate::text::glob::Glob;
 
 /// Kinds of entities that have names worth a budget.
@@ -40,21 +45,128 @@ impl Named {
         format!("{} that fits `{}`", self.kind.name(), self.pattern.as_str())
     }
 
-    /// The names of the kernels that fit; of ranges none, as no other stands for one.
-    pub(super) fn kernels<'a>(&'a self, facts: &'a Facts) -> impl Iterator<Item = &'a str> {
-        let is_of_kernels = self.kind == EntityKind::Kernel;
-        self.fitting(facts, &[]).filter(move |_| is_of_kernels).map(Entity::name)
-    }
-
     /// Whether a name fits.
     fn fits(&self, name: &str) -> bool {
         self.pattern.matches(name)
     }
 
-    /// How the calls that its number is of spread; `None` where nothing tells that. What is named in `also` fits as well.
-    pub(super) fn spread(&self, facts: &Facts, also: &[&str]) -> Option<Spread> {
-        let is_of_calls = self.kind == EntityKind::Kernel && matches!(self.fact.name, "mean_ns" | "sum_ns");
-        let kernels: Vec<&Entity> = self.fitting(facts, also).filter(|_| is_of_calls).collect();
+    /// What of a report fits; `None` where no more names can be looked at.
+    pub(super) fn in_report<'a>(&'a self, facts: &'a Facts, names: &Names) -> Option<Fitting<'a>> {
+        let mut all = Vec::new();
+        for (id, entity) in facts.of_kind(self.kind) {
+            let name = entity.name();
+            let full = entity.text("full_name").filter(|full| *full != name);
+            let fits = |name: &str| names.look_at(&self.pattern, name).then(|| self.fits(name));
+            if fits(name)? || full.map_or(Some(false), fits)? {
+                all.push((id, entity));
+            }
+        }
+        let untold = self.untold(facts, &all);
+        Some(Fitting { named: self, facts, all, untold })
+    }
+
+    /// What may fit beyond what is told one by one. On a device that tells a kernel or a range of this very name no other has it.
+    fn untold(&self, facts: &Facts, fitting: &[(EntityId, &Entity)]) -> Option<Untold> {
+        let fact = if self.kind == EntityKind::Kernel { "omitted_entity_count" } else { "omitted_range_count" };
+        let omits = |device: &Entity| device.int(fact).is_some_and(|count| count > 0);
+        let devices: Vec<(EntityId, &Entity)> =
+            facts.of_kind(EntityKind::Device).filter(|(_, device)| omits(device)).collect();
+        if devices.is_empty() {
+            return None;
+        }
+        let device_of = |id: EntityId| facts.related(id, EntityKind::Device);
+        let is_one = self.star_count() == 0;
+        let named = fitting.iter().filter(|(_, entity)| is_one && entity.name() == self.pattern.as_str());
+        let named: HashSet<EntityId> = named.filter_map(|(id, _)| device_of(*id)).collect();
+        if self.kind != EntityKind::Kernel {
+            return devices.iter().any(|(id, _)| !named.contains(id)).then(Untold::default);
+        }
+        let mut told: HashMap<EntityId, Untold> = HashMap::default();
+        for (id, kernel) in facts.of_kind(self.kind) {
+            let Some(device) = device_of(id) else { continue };
+            let told = told.entry(device).or_default();
+            told.launch_count += kernel.number("launch_count").unwrap_or(0.0);
+            told.sum_ns += kernel.number("sum_ns").unwrap_or(0.0);
+        }
+        let of_device = |(id, device): (EntityId, &Entity)| {
+            // Launches that no kernel has; which kind of entities is omitted is not told.
+            let told = told.get(&id).copied().unwrap_or_default();
+            let left = |all: &str, told: f64| device.number(all).map_or(f64::INFINITY, |all| (all - told).max(0.0));
+            let launch_count = left("kernel_count", told.launch_count);
+            let sum_ns = left("kernel_sum_ns", told.sum_ns);
+            (launch_count > 0.0 && !named.contains(&id)).then_some(Untold { launch_count, sum_ns })
+        };
+        devices.into_iter().filter_map(of_device).reduce(|all, more| Untold {
+            launch_count: all.launch_count + more.launch_count,
+            sum_ns: all.sum_ns + more.sum_ns,
+        })
+    }
+}
+
+/// How many bytes of names all patterns together may still be held against.
+#[derive(Debug)]
+pub(super) struct Names {
+    left: Cell<u64>,
+}
+
+impl Names {
+    /// Why a budget is not known.
+    pub(super) const TOO_MANY: &str =
+        "the names are too many and too long to be held against so many patterns: fewer budgets by name are needed";
+    /// A name that a pattern does not begin like takes no longer to tell than so many bytes.
+    const AT_LEAST: u64 = 16;
+
+    pub(super) const fn new() -> Self {
+        Self::of(MAX_MATCHED_NAME_BYTES)
+    }
+
+    const fn of(bytes: u64) -> Self {
+        Self { left: Cell::new(bytes) }
+    }
+
+    /// Whether a pattern may be held against another name.
+    fn look_at(&self, pattern: &Glob, name: &str) -> bool {
+        let searched = if pattern.begins(name) { name.len() + pattern.as_str().len() } else { 0 };
+        let left = self.left.get().checked_sub(Self::AT_LEAST + searched as u64);
+        self.left.set(left.unwrap_or(0));
+        left.is_some()
+    }
+}
+
+/// The entities of a report that fit a pattern.
+pub(super) struct Fitting<'a> {
+    named: &'a Named,
+    facts: &'a Facts,
+    /// In the order of the report.
+    all: Vec<(EntityId, &'a Entity)>,
+    untold: Option<Untold>,
+}
+
+impl<'a> Fitting<'a> {
+    /// With those that have one of these names as well.
+    pub(super) fn with(mut self, also: &HashSet<&str>) -> Self {
+        if !also.is_empty() {
+            let own: HashSet<EntityId> = self.all.iter().map(|(id, _)| *id).collect();
+            let all = self.facts.of_kind(self.named.kind);
+            self.all = all.filter(|(id, entity)| own.contains(id) || also.contains(entity.name())).collect();
+        }
+        self
+    }
+
+    /// The names of the kernels; of ranges none, as no other stands for one.
+    pub(super) fn kernels(&self) -> impl Iterator<Item = &'a str> {
+        let is_of_kernels = self.named.kind == EntityKind::Kernel;
+        self.all.iter().filter(move |_| is_of_kernels).map(|(_, entity)| entity.name())
+    }
+
+    fn entities(&self) -> impl Iterator<Item = &'a Entity> {
+        self.all.iter().map(|(_, entity)| *entity)
+    }
+
+    /// How the calls that its number is of spread; `None` where nothing tells that.
+    pub(super) fn spread(&self) -> Option<Spread> {
+        let is_of_calls = self.named.kind == EntityKind::Kernel && matches!(self.named.fact.name, "mean_ns" | "sum_ns");
+        let kernels: Vec<&Entity> = self.entities().filter(|_| is_of_calls).collect();
         let sum = |of: &dyn Fn(&Entity) -> Option<f64>| kernels.iter().map(|kernel| of(kernel)).sum::<Option<f64>>();
         let count = sum(&|kernel| kernel.number("launch_count")).filter(|count| *count > 1.0)?;
         let squares = sum(&|kernel| Some(kernel.number("spread_ns")?.powi(2) * kernel.number("launch_count")?))?;
@@ -67,21 +179,12 @@ impl Named {
         })
     }
 
-    fn fitting<'a>(&'a self, facts: &'a Facts, also: &'a [&'a str]) -> impl Iterator<Item = &'a Entity> {
-        let fits = |entity: &&Entity| {
-            let name = entity.name();
-            let full = entity.text("full_name").filter(|full| *full != name);
-            self.fits(name) || full.is_some_and(|full| self.fits(full)) || also.contains(&name)
-        };
-        facts.of_kind(self.kind).map(|(_, entity)| entity).filter(fits)
-    }
-
     /// How much of what fits a report tells: more kernels and ranges may have run than have facts of their own, and of some that
     /// have a fact may be absent.
-    pub(super) fn told(&self, facts: &Facts, also: &[&str]) -> Told {
-        let is_told = |entity: &Entity| entity.number(self.fact.name).is_some();
-        let is_all = self.untold(facts).is_none() && self.fitting(facts, also).all(is_told);
-        match self.fact.name {
+    pub(super) fn told(&self) -> Told {
+        let is_told = |entity: &Entity| entity.number(self.named.fact.name).is_some();
+        let is_all = self.untold.is_none() && self.entities().all(is_told);
+        match self.named.fact.name {
             _ if is_all => Told::All,
             "mean_ns" => Told::Part,
             _ => Told::AtLeast,
@@ -89,12 +192,11 @@ impl Named {
     }
 
     /// What the number is at least and at most, whatever fits of the kernels that are not told one by one; `None` where nothing tells.
-    pub(super) fn bounds(&self, facts: &Facts, also: &[&str]) -> Option<[f64; 2]> {
-        let all: Vec<&Entity> = self.fitting(facts, also).collect();
-        let sum = |name: &str| all.iter().map(|entity| entity.number(name)).sum::<Option<f64>>();
+    pub(super) fn bounds(&self) -> Option<[f64; 2]> {
+        let sum = |name: &str| self.entities().map(|entity| entity.number(name)).sum::<Option<f64>>();
         let (count, sum_ns) = (sum("launch_count")?, sum("sum_ns")?);
-        let more = self.untold(facts).unwrap_or_default();
-        match (self.kind, self.fact.name) {
+        let more = self.untold.unwrap_or_default();
+        match (self.named.kind, self.named.fact.name) {
             (EntityKind::Kernel, "sum_ns") => Some([sum_ns, sum_ns + more.sum_ns]),
             (EntityKind::Kernel, "launch_count") => Some([count, count + more.launch_count]),
             (EntityKind::Kernel, "mean_ns") if count > 0.0 => {
@@ -104,47 +206,16 @@ impl Named {
         }
     }
 
-    /// What may fit beyond what is told one by one. On a device that tells a kernel or a range of this very name no other has it.
-    fn untold(&self, facts: &Facts) -> Option<Untold> {
-        let name = Some(self.pattern.as_str()).filter(|_| self.star_count() == 0);
-        let own = |device: EntityId, kind: EntityKind| {
-            let all = facts.of_kind(kind);
-            all.filter(move |(id, _)| facts.related(*id, EntityKind::Device) == Some(device)).map(|(_, entity)| entity)
-        };
-        let of_device = |(id, device): (EntityId, &Entity)| {
-            if own(id, self.kind).any(|entity| Some(entity.name()) == name) {
-                return None;
-            }
-            if self.kind != EntityKind::Kernel {
-                return device.int("omitted_range_count").filter(|count| *count > 0).map(|_| Untold::default());
-            }
-            // Launches that no kernel has; which kind of entities is omitted is not told.
-            device.int("omitted_entity_count").filter(|count| *count > 0)?;
-            let left = |all: &str, of: &str| {
-                let told: f64 = own(id, self.kind).filter_map(|kernel| kernel.number(of)).sum();
-                Some((device.number(all)? - told).max(0.0))
-            };
-            let launch_count = left("kernel_count", "launch_count").unwrap_or(f64::INFINITY);
-            let sum_ns = left("kernel_sum_ns", "sum_ns").unwrap_or(f64::INFINITY);
-            (launch_count > 0.0).then_some(Untold { launch_count, sum_ns })
-        };
-        let each = facts.of_kind(EntityKind::Device).filter_map(of_device);
-        each.reduce(|all, more| Untold {
-            launch_count: all.launch_count + more.launch_count,
-            sum_ns: all.sum_ns + more.sum_ns,
-        })
-    }
-
     /// The number of a report: a sum where the fact is one, the mean of all calls for a mean, else the largest. `None` where
-    /// nothing fits. What is named in `also` fits as well.
-    pub(super) fn of(&self, facts: &Facts, also: &[&str]) -> Option<f64> {
-        let all: Vec<&Entity> = self.fitting(facts, also).collect();
-        let sum = |name: &str| all.iter().filter_map(|entity| entity.number(name)).reduce(|sum, number| sum + number);
-        let count = if self.kind == EntityKind::Kernel { "launch_count" } else { "count" };
-        match self.fact.name {
+    /// nothing fits.
+    pub(super) fn number(&self) -> Option<f64> {
+        let of = |name: &'a str| self.entities().filter_map(move |entity| entity.number(name));
+        let sum = |name: &'a str| of(name).reduce(|sum, number| sum + number);
+        let count = if self.named.kind == EntityKind::Kernel { "launch_count" } else { "count" };
+        match self.named.fact.name {
             "mean_ns" => Some(sum("sum_ns")? / sum(count)?.max(1.0)),
-            name if self.fact.scaling.is_per_unit() => sum(name),
-            name => all.iter().filter_map(|entity| entity.number(name)).reduce(f64::max),
+            name if self.named.fact.scaling.is_per_unit() => sum(name),
+            name => of(name).reduce(f64::max),
         }
     }
 }
@@ -183,7 +254,9 @@ mod tests {
         budgets.add_pair(budget).unwrap();
         let budget = budgets.iter().next().unwrap();
         let named = Named::parse(&budget.name).unwrap();
-        let (number, told) = (named.of(&facts(count), &[]).unwrap(), named.told(&facts(count), &[]));
+        let facts = facts(count);
+        let fitting = named.in_report(&facts, &Names::new()).unwrap();
+        let (number, told) = (fitting.number().unwrap(), fitting.told());
         let number = Number { told, ..Number::without_base(None, number) };
         standing::of_budget(budget, Ok(vec![number]), "").outcome
     }
@@ -214,8 +287,9 @@ mod tests {
             budgets.add_pair(budget).unwrap();
             let budget = budgets.iter().next().unwrap();
             let named = Named::parse(&budget.name).unwrap();
-            let (head, told) = (named.of(&facts, &[]).unwrap(), named.told(&facts, &[]));
-            let open = named.bounds(&facts, &[]).map(|head| Open { base: [base; 2], head });
+            let fitting = named.in_report(&facts, &Names::new()).unwrap();
+            let (head, told) = (fitting.number().unwrap(), fitting.told());
+            let open = fitting.bounds().map(|head| Open { base: [base; 2], head });
             let number = Number { told, open, base: Some(base), ..Number::without_base(None, head) };
             standing::of_budget(budget, Ok(vec![number]), "").outcome
         };
@@ -241,8 +315,35 @@ mod tests {
             let mut facts = facts(2);
             let device = facts.of_kind(EntityKind::Device).next().unwrap().0;
             facts.get_mut(device).set("omitted_range_count", omitted);
-            Named::parse("range[\"load*\"].sum_ns").unwrap().told(&facts, &[])
+            Named::parse("range[\"load*\"].sum_ns").unwrap().in_report(&facts, &Names::new()).unwrap().told()
         };
         assert_eq!((told(0), told(3)), (Told::All, Told::AtLeast));
+    }
+
+    #[test]
+    fn names_beyond_the_limit_are_not_looked_at() {
+        let facts = facts(2);
+        let looked_at = |pattern: &str| {
+            let named = Named::parse(&format!("kernel[\"{pattern}\"].sum_ns")).unwrap();
+            let spent = |bytes: u64| {
+                let names = Names::of(bytes);
+                named.in_report(&facts, &names).map(|_| bytes - names.left.get())
+            };
+            let all = spent(1_000).unwrap();
+            assert!(spent(all).is_some() && spent(all - 1).is_none(), "{pattern}");
+            all
+        };
+        let mut budgets = Budgets::default();
+        budgets.add_pair("kernel[\"*a\"].sum_ns<=30ms").unwrap();
+        let budget = budgets.iter().next().unwrap();
+        let outcome = |bytes: u64| {
+            let numbers = crate::gates::review::numbers(&facts, &budget.metric, &Names::of(bytes));
+            standing::of_budget(budget, numbers, "").outcome
+        };
+        assert_eq!((outcome(50), outcome(49)), (GateOutcome::Passed, GateOutcome::Unknown));
+        // Of both names of seven letters.
+        assert_eq!(looked_at("*a"), 2 * (16 + 7 + 2));
+        assert_eq!(looked_at("flash*"), 2 * (16 + 7 + 6));
+        assert_eq!(looked_at("gemm*"), 2 * 16);
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::budget::{Budget, Metric};
 use super::limit::Told;
+use super::named::Names;
 use super::standing::{self, Number, Open};
 use super::{BaseGate, Conditions, Gate, GateOutcome};
 use crate::compare::{Rounds, State, devices_with_work};
@@ -42,6 +43,7 @@ pub(super) fn gates(review: &Review, facts: &Facts, conditions: &Conditions) -> 
     let mut gates: Vec<Gate> =
         conditions.fail_on.findings.least().map(|least| fail_on(review, facts, least)).into_iter().collect();
     let mut needing_base = Vec::new();
+    let names = Names::new();
     let is_unjudged = unjudged(&review.errors.iter().collect::<Vec<_>>()).is_some();
     for budget in conditions.budgets.iter() {
         let numbers = match (&budget.metric, new_count) {
@@ -53,7 +55,7 @@ pub(super) fn gates(review: &Review, facts: &Facts, conditions: &Conditions) -> 
                 Some(Ok(vec![Number { told, ..Number::without_base(None, count as f64) }]))
             }
             (Metric::Findings(_), _) => None,
-            (metric, _) => Some(numbers(facts, metric)),
+            (metric, _) => Some(numbers(facts, metric, &names)),
         };
         match numbers {
             Some(numbers) => gates.push(standing::of_budget(budget, numbers, "")),
@@ -82,7 +84,7 @@ fn fail_on(review: &Review, facts: &Facts, least: Severity) -> Gate {
 }
 
 /// The metric's number: one, or one a device.
-pub(super) fn numbers(facts: &Facts, metric: &Metric) -> Result<Vec<Number>, String> {
+pub(super) fn numbers(facts: &Facts, metric: &Metric, names: &Names) -> Result<Vec<Number>, String> {
     if let Some(why) = incomplete(facts) {
         return Err(why);
     }
@@ -104,14 +106,13 @@ pub(super) fn numbers(facts: &Facts, metric: &Metric) -> Result<Vec<Number>, Str
             let run = facts.of_kind(EntityKind::Run).next().and_then(|(_, run)| run.number(fact.name));
             run.map(one).ok_or_else(|| format!("the report does not have {}", fact.name))
         }
-        Metric::Named(named) => named
-            .of(facts, &[])
-            .map(|number| {
-                let told = named.told(facts, &[]);
-                let open = named.bounds(facts, &[]).map(|head| Open { base: [0.0; 2], head });
-                vec![Number { told, open, ..Number::without_base(None, number) }]
-            })
-            .ok_or_else(|| format!("the report has no {} and has {}", named.what(), named.fact.name)),
+        Metric::Named(named) => {
+            let fitting = named.in_report(facts, names).ok_or(Names::TOO_MANY)?;
+            let lacks = || format!("the report has no {} and has {}", named.what(), named.fact.name);
+            let number = fitting.number().ok_or_else(lacks)?;
+            let open = fitting.bounds().map(|head| Open { base: [0.0; 2], head });
+            Ok(vec![Number { told: fitting.told(), open, ..Number::without_base(None, number) }])
+        }
     }
 }
 

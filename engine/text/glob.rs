@@ -31,6 +31,12 @@ impl Glob {
         &self.pattern
     }
 
+    /// Whether a name begins as the pattern does: any other is told at once.
+    pub fn begins(&self, name: &str) -> bool {
+        let first = self.parts.first().and_then(|part| self.pattern.get(part.clone()));
+        name.starts_with(first.unwrap_or_default())
+    }
+
     /// Whether the whole name fits. What lies between two stars is found as early as it can be, which is right for
     /// patterns without other wildcards, and takes no longer than the name is.
     pub fn matches(&self, name: &str) -> bool {
