@@ -65,22 +65,47 @@ fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Refuses a link out of the folder that it lies in: what reviews a stranger's branch writes into a folder that the stranger fills, and
-/// a link there may lead to any file of the machine. One to a pipe or a device, as `/dev/stdout` is, leads nowhere else.
-fn check_link(path: &Path) -> io::Result<()> {
-    let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
-    let Ok(target) = fs::canonicalize(path) else { return Ok(()) };
-    if !is_link || fs::metadata(&target).is_ok_and(|found| !found.is_file()) {
-        return Ok(());
+/// Refuses links out of the folder that they lie in, of the file and of the folders on the way to it: what reviews a stranger's branch
+/// writes into a folder that the stranger fills, and a link there may lead to any file of the machine. One to a pipe or a terminal, as
+/// `/dev/stdout` is, leads nowhere else; a disk holds files.
+fn check_links(path: &Path) -> io::Result<()> {
+    let refuse = |why: &str| Err(io::Error::new(ErrorKind::PermissionDenied, why.to_owned()));
+    if fs::metadata(path).is_ok_and(|found| is_disk(&found)) {
+        return refuse("it is a disk");
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match target.starts_with(fs::canonicalize(folder)?) {
-        true => Ok(()),
-        false => Err(io::Error::new(
-            ErrorKind::PermissionDenied,
-            "it is a link that leads out of its folder: name the file that it leads to",
-        )),
+    let leads_out = |part: &Path| -> io::Result<bool> {
+        let is_link = fs::symlink_metadata(part).is_ok_and(|found| found.is_symlink());
+        let Some(target) = fs::canonicalize(part).ok().filter(|_| is_link) else { return Ok(false) };
+        let is_stream = part == path && fs::metadata(&target).is_ok_and(|found| !found.is_file() && !found.is_dir());
+        let folder = part.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Ok(!is_stream && !target.starts_with(fs::canonicalize(folder)?))
+    };
+    // The folders above the one that the program runs in are not the stranger's.
+    let here = std::env::current_dir()?;
+    let lies_here = |part: &Path| {
+        part.parent().and_then(|folder| fs::canonicalize(folder).ok()).is_some_and(|folder| folder.starts_with(&here))
+    };
+    let is_above = |part: &Path| part.is_absolute() && !lies_here(part);
+    for part in path.ancestors().filter(|part| !part.as_os_str().is_empty()) {
+        if (part == path || !is_above(part)) && leads_out(part)? {
+            return refuse(match part == path {
+                true => "it is a link that leads out of its folder: name the file that it leads to",
+                false => "a folder on the way to it is a link that leads elsewhere: name the folder that it leads to",
+            });
+        }
     }
+    Ok(())
+}
+
+/// Whether a file is a device that holds others.
+#[cfg(unix)]
+fn is_disk(found: &fs::Metadata) -> bool {
+    std::os::unix::fs::FileTypeExt::is_block_device(&found.file_type())
+}
+
+#[cfg(not(unix))]
+const fn is_disk(_: &fs::Metadata) -> bool {
+    false
 }
 
 /// How long a pipe may be without a reader.
@@ -129,7 +154,7 @@ fn open_other(path: &Path) -> io::Result<File> {
 
 /// Writes a file beside the one that is asked for and renames it, so that nobody ever reads half a review.
 fn replace(text: &str, path: &Path) -> io::Result<()> {
-    check_link(path)?;
+    check_links(path)?;
     // A link's target is what is meant; a pipe or a device cannot be renamed over.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {

@@ -3,16 +3,17 @@
 use super::measure::SAME_SHARE;
 use super::runs::{Run, Runs, int};
 use super::sides::{Side, Sides};
-use crate::facts::Facts;
+use crate::facts::NotWhole;
 use crate::text::number;
 use crate::text::spans::Sentence;
 
 /// Recordings of which a part is missing: what is missing looks like less work and more idle time.
 pub(super) fn incomplete(sides: Sides<Runs<'_>>) -> Option<Sentence> {
-    let of = |lacks: fn(&Facts) -> bool| sides.map(|side| side.runs.iter().any(|run| lacks(&run.facts)));
-    // Of what makes no sense each may have taken any time.
-    let (damaged, incomplete) =
-        (of(Facts::is_damaged), of(|facts| facts.is_incomplete() || facts.unusable_work().is_some()));
+    let of = |lacks: fn(NotWhole) -> bool| {
+        sides.map(|side| side.runs.iter().filter_map(|run| run.facts.not_whole()).any(lacks))
+    };
+    let damaged = of(|why| why == NotWhole::Damaged);
+    let incomplete = of(|why| matches!(why, NotWhole::Damaged | NotWhole::Missing | NotWhole::Unusable(_)));
     let words = match (damaged.base, damaged.head, incomplete.base, incomplete.head) {
         (true, true, ..) => "files of both sides are damaged, so that a part of what ran is in neither",
         (true, false, ..) => "a file of the base is damaged, so that a part of what ran is not in it",
@@ -66,7 +67,12 @@ const FAILED_SHARE: f64 = 0.01;
 
 /// Programs that failed, and recordings of which a part was not read.
 fn unmeasured(sides: Sides<Runs<'_>>) -> Option<Sentence> {
-    let of = |side: Side| sides.get(side).runs.iter().find_map(|run| run.facts.unmeasured_work());
+    let of = |side: Side| {
+        sides.get(side).runs.iter().find_map(|run| match run.facts.not_whole()? {
+            NotWhole::Unmeasured(why) => Some(why),
+            _ => None,
+        })
+    };
     let told = [Side::Head, Side::Base].into_iter().find_map(|side| Some((side, of(side)?)));
     if let Some((side, why)) = told {
         return Some(own(&format!("in the {} {why}", side.name())));

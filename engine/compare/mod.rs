@@ -257,11 +257,7 @@ pub fn compare(base: &[Run], head: &[Run], terms: Terms) -> Result<Comparison, P
     check(sides)?;
     let measured = Measured::new(sides, odd, terms);
     // Of recordings of which a part is missing, what changed is what is missing.
-    let is_incomplete = kept
-        .base
-        .iter()
-        .chain(&kept.head)
-        .any(|run| run.facts.is_incomplete() || run.facts.unmeasured_work().is_some());
+    let is_incomplete = kept.base.iter().chain(&kept.head).any(|run| run.facts.not_whole().is_some());
     let causes = if is_incomplete { cause::Causes::default() } else { cause::causes(&measured) };
     let names = all.map(|runs| runs.iter().map(|run| run.name.clone()).collect());
     Ok(Comparison {

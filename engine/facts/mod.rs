@@ -14,5 +14,5 @@ pub use catalogue::{EntityKind, Fact, FactType, Unit};
 pub use extract::{
     Replays, ScopeError, View, extract, extract_profiles, extract_view, extract_view_then, extract_with, join,
 };
-pub use store::{Entity, EntityId, Facts};
+pub use store::{Entity, EntityId, Facts, NotWhole};
 pub use value::FactValue;

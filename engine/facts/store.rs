@@ -118,6 +118,19 @@ pub struct Facts {
     by_kind: [Vec<EntityId>; EntityKind::ALL.len()],
 }
 
+/// What keeps a recording from being that of the whole program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotWhole {
+    /// A part of the file is missing or cannot be read.
+    Damaged,
+    /// Work of GPUs is missing amid what was recorded.
+    Missing,
+    /// So many operations make no sense: each may have taken any time.
+    Unusable(i64),
+    /// What is in it is right, and is not all that the program was to do.
+    Unmeasured(&'static str),
+}
+
 impl Facts {
     /// Adds an entity below `parents` (nearest first) and returns its id.
     pub fn add(&mut self, kind: EntityKind, key: impl Into<String>, parents: &[EntityId]) -> EntityId {
@@ -178,21 +191,32 @@ impl Facts {
         }
     }
 
-    /// Why the times of a recording, and what is found in it, are not those of the whole program: the one answer for all that holds a
-    /// recording against a limit, or keeps it for later. `None` where nothing says so.
-    pub fn why_not_whole(&self) -> Option<&'static str> {
+    /// What keeps the times of a recording, and what is found in it, from being those of the whole program: the one answer for all
+    /// that holds a recording against a limit or another, or keeps it for later. `None` where nothing says so.
+    pub fn not_whole(&self) -> Option<NotWhole> {
         if self.is_damaged() {
-            Some("the file is damaged, and a part of what was recorded is not in it")
+            Some(NotWhole::Damaged)
         } else if self.is_incomplete() {
-            Some(
-                "work of the GPU is missing, lost by the profiler or unreadable, which looks like less work and more idle time",
-            )
-        } else if self.unusable_work().is_some() {
-            // Each may have taken any time.
-            Some("work of the GPU was left out that makes no sense, and may be any part of what ran")
+            Some(NotWhole::Missing)
+        } else if let Some(count) = self.unusable_work() {
+            Some(NotWhole::Unusable(count))
         } else {
-            self.unmeasured_work()
+            self.unmeasured_work().map(NotWhole::Unmeasured)
         }
+    }
+
+    /// The same in words.
+    pub fn why_not_whole(&self) -> Option<&'static str> {
+        Some(match self.not_whole()? {
+            NotWhole::Damaged => "the file is damaged, and a part of what was recorded is not in it",
+            NotWhole::Missing => {
+                "work of the GPU is missing, lost by the profiler or unreadable, which looks like less work and more idle time"
+            }
+            NotWhole::Unusable(_) => {
+                "work of the GPU was left out that makes no sense, and may be any part of what ran"
+            }
+            NotWhole::Unmeasured(why) => why,
+        })
     }
 
     /// The share of the calls that should launch and returned an error: what they should do takes no time.
@@ -330,6 +354,23 @@ mod tests {
             facts.get_mut(kernel).set("launch_count", *number);
         }
         facts
+    }
+
+    #[test]
+    fn the_gravest_reason_is_why_a_recording_is_not_whole() {
+        let mut facts = Facts::default();
+        let run = facts.add(EntityKind::Run, "run", &[]);
+        assert_eq!(facts.not_whole(), None);
+        let mut with = |name: &'static str, value: FactValue| {
+            facts.get_mut(run).set(name, value);
+            assert_eq!(facts.why_not_whole().is_some(), facts.not_whole().is_some());
+            facts.not_whole()
+        };
+        let many = "rows beyond a limit were not read, and what they hold may have taken any time";
+        assert_eq!(with("unread_row_count", 1.into()), Some(NotWhole::Unmeasured(many)));
+        assert_eq!(with("unusable_gpu_row_count", 7.into()), Some(NotWhole::Unusable(7)));
+        assert_eq!(with("lacks_gpu_work", true.into()), Some(NotWhole::Missing));
+        assert_eq!(with("is_file_damaged", true.into()), Some(NotWhole::Damaged));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use foldhash::HashMap;
 
 use super::Label;
 use crate::compare::{Rounds, devices_with_work, measured_part};
-use crate::facts::{Entity, Facts};
+use crate::facts::{Entity, Facts, NotWhole};
 use crate::findings::{Review, RuleFailure};
 use crate::limits::MAX_HISTORY_FINDING_COUNT;
 use crate::rules::outcome::Severity;
@@ -162,11 +162,13 @@ impl Runs {
             let new = || Failed { rule: error.rule.clone(), run_count: 0, first: error.clone() };
             self.failures.entry(error.rule.clone()).or_insert_with(new).run_count += 1;
         }
-        let damaged = || facts.is_damaged().then(|| "the file is damaged".to_owned());
-        // Any of them may have taken any time.
-        let unusable = || Some(counted_as(facts.unusable_work()?, "row", "rows") + " of GPU work left out");
-        let unmeasured = || facts.unmeasured_work().map(str::to_owned);
-        let incomplete = facts.missing_work().or_else(damaged).or_else(unusable).or_else(unmeasured);
+        let incomplete = facts.not_whole().map(|why| match why {
+            NotWhole::Damaged | NotWhole::Missing => {
+                facts.missing_work().unwrap_or_else(|| "the file is damaged".to_owned())
+            }
+            NotWhole::Unusable(count) => counted_as(count, "row", "rows") + " of GPU work left out",
+            NotWhole::Unmeasured(why) => why.to_owned(),
+        });
         let step_ns = Rounds::of(facts).map(|rounds| rounds.mean_ns);
         let window_ns = devices_with_work(facts).iter().filter_map(|(_, device)| device.int("window_ns")).max();
         let [step_ns, window_ns] = [step_ns, window_ns].map(|ns| ns.map(|ns| ns as f64));

@@ -45,6 +45,13 @@ pub struct Estimate {
     pub replayed: Option<Replayed>,
 }
 
+impl Estimate {
+    /// All that goes where it comes again.
+    pub const fn with_beside_ns(&self) -> i64 {
+        self.recoverable_ns.saturating_add(self.beside_ns)
+    }
+}
+
 /// What a change gains of a step, by replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replayed {

@@ -13,9 +13,9 @@ use crate::ledger::Account;
 use crate::ledger::accounts::SourceFacts;
 use crate::ledger::reading::RangeIdle;
 use crate::text::paths;
+use crate::timeline::Timeline;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::peers::is_mpi_call;
-use crate::timeline::{NONE, Timeline};
 
 /// Ranges reported for one device and process, by host time and by idle time each: a recording can have a hundred thousand
 /// names, and a reader looks at the ones that matter.

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use super::budget::Budget;
 use super::example::{claimed_ns, judge};
 use super::library::Library;
-use super::outcome::{Match, Outcome, Severity};
+use super::outcome::{Estimate, Match, Outcome, Severity};
 use super::params::Params;
 use super::rule::{Case, Expected, Given, Rule};
 use crate::text::spans::Sentence;
@@ -129,7 +129,7 @@ fn same_names(a: &[String], b: &[String]) -> bool {
 }
 
 fn finding_difference(rule: &Rule, case: &Case, found: &Match) -> Option<String> {
-    let recoverable_ns = found.estimate.as_ref().map(|estimate| estimate.recoverable_ns + estimate.beside_ns);
+    let recoverable_ns = found.estimate.as_ref().map(Estimate::with_beside_ns);
     if let Some(expected) = case.expect.recoverable_ns
         && recoverable_ns != Some(expected)
     {

@@ -5,7 +5,7 @@ use crate::facts::{FactValue, Unit};
 use super::super::budget::Budget;
 use super::super::example::judge;
 use super::super::library::Library;
-use super::super::outcome::Outcome;
+use super::super::outcome::{Estimate, Outcome};
 use super::super::param_value::ParamValue;
 use super::super::params::Params;
 use super::super::rule::{Case, FactTable, Given, Rule};
@@ -138,7 +138,7 @@ fn difference(scale: Scale, before: &Outcome, after: &Outcome) -> Option<String>
 
 fn recoverable_ns(outcome: &Outcome) -> Option<i64> {
     match outcome {
-        Outcome::Finding(found) => found.estimate.as_ref().map(|estimate| estimate.recoverable_ns + estimate.beside_ns),
+        Outcome::Finding(found) => found.estimate.as_ref().map(Estimate::with_beside_ns),
         _ => None,
     }
 }

@@ -137,6 +137,36 @@ fn output_goes_through_no_link_out_of_its_folder() {
     symlink(outside.path().join("none"), folder.path().join("dangling.md")).unwrap();
     coldspot_in(folder.path(), &arguments("dangling.md")).code(0);
     assert!(!outside.path().join("none").exists());
+    // Nor through a folder on the way, however it is named.
+    symlink(outside.path(), folder.path().join("out")).unwrap();
+    let absolute = folder.path().canonicalize().unwrap().join("out/kept.txt");
+    for output in ["out/kept.txt", "./out/kept.txt", "out/new.txt", absolute.to_str().unwrap()] {
+        coldspot_in(folder.path(), &arguments(output)).code(2).stderr(contains("link that leads elsewhere"));
+    }
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), "KEPT");
+    assert!(!outside.path().join("new.txt").exists());
+    std::fs::create_dir(folder.path().join("build")).unwrap();
+    symlink("build", folder.path().join("latest")).unwrap();
+    coldspot_in(folder.path(), &arguments("latest/review.md")).code(0);
+    // What lies outside is named by whoever runs it: links on the way there are theirs.
+    symlink(outside.path().canonicalize().unwrap(), outside.path().join("own")).unwrap();
+    let elsewhere = temp::folder();
+    coldspot_in(elsewhere.path(), &arguments(outside.path().join("own/review.md").to_str().unwrap())).code(0);
+}
+
+#[cfg(unix)]
+#[test]
+fn output_overwrites_no_disk() {
+    let folder = temp::folder();
+    // The node of a disk that there is not; whoever may make none has none to fear.
+    let node = std::process::Command::new("mknod").arg(folder.path().join("disk")).args(["b", "0", "0"]).output();
+    if node.is_ok_and(|made| made.status.success()) {
+        std::os::unix::fs::symlink("disk", folder.path().join("review.md")).unwrap();
+        for output in ["disk", "review.md"] {
+            let arguments = ["review", &healthy(), "--output", output].map(str::to_owned);
+            coldspot_in(folder.path(), &arguments).code(2).stderr(contains("it is a disk"));
+        }
+    }
 }
 
 #[test]
