@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::accounts::{Account, ByAccount};
 use super::ahead::Won;
 use super::ops::{OpKind, OpRef};
-use super::reading::{Drained, HostAndRounds, Piece, RangeIdle, RangeReading, TimeSum};
+use super::reading::{Drained, HostAndRounds, Piece, RangeReading, RangeSums, TimeSum};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 use crate::timeline::{GpuVendor, NONE, NameId, Timeline};
@@ -126,7 +126,7 @@ pub struct IdleReading {
     /// Host code, within the rounds that repeat and outside of them.
     pub host_and_rounds: HostAndRounds,
     /// The ranges that it lies in: by process and label.
-    pub ranges: BTreeMap<(u32, u32), RangeIdle>,
+    pub ranges: RangeSums,
     /// Host code in stretches that began in a wait.
     pub host_after_sync_ns: i64,
     /// Host code in stretches that began in a copy call that blocks.
@@ -204,9 +204,7 @@ impl IdleReading {
         self.waited_launch_ns += other.waited_launch_ns;
         self.queued_migration_ns += other.queued_migration_ns;
         self.beside_migrations_ns += other.beside_migrations_ns;
-        for (key, idle) in other.ranges {
-            self.ranges.entry(key).or_default().merge(idle);
-        }
+        self.ranges.merge(other.ranges);
         for (key, time) in other.after_waits {
             *self.after_waits.entry(key).or_default() += time;
         }
@@ -294,9 +292,8 @@ impl IdleReading {
 
     /// Takes in what the ranges of a thread of a process explain.
     pub(super) fn take_ranges(&mut self, process: u32, reading: RangeReading) {
-        for (label, idle) in reading.idle {
-            self.ranges.entry((process, label)).or_default().merge(idle);
-        }
+        let sums = reading.idle.into_sums().into_iter();
+        self.ranges.extend(sums.map(|(label, idle)| ((process, label), idle)));
         for ((call, label), time) in reading.after_waits {
             *self.after_waits.entry((process, call, label)).or_default() += time;
         }

@@ -194,7 +194,7 @@ impl<'timeline> OpenRanges<'timeline> {
             self.reading.optimizer_ns += self.totals.of_host_ns() - since.of_host_ns();
         }
         if sums.idle_ns > 0 || sums.innermost_idle_ns > 0 {
-            self.reading.idle.entry(ended.label).or_default().merge(sums);
+            self.reading.idle.merge(ended.label, sums);
         }
     }
 
@@ -279,7 +279,7 @@ mod tests {
                     innermost_blocked_ns: count(true, Some(Account::IdleBlocked)),
                     innermost_launch_ns: count(true, Some(Account::IdleLaunch)),
                 };
-                prop_assert_eq!(reading.idle.get(&label).copied().unwrap_or_default(), expected);
+                prop_assert_eq!(reading.idle.get(label).copied().unwrap_or_default(), expected);
                 let tail = reading.after_waits.get(&(7, label)).copied().unwrap_or(0);
                 prop_assert_eq!(tail, count(true, Some(Account::IdleSync)));
             }
@@ -293,7 +293,7 @@ mod tests {
         let mut open = OpenRanges::new(&ranges, &IS_OPTIMIZER, 1);
         open.take(&piece(400, 500, Account::IdleHost));
         let reading = open.finish();
-        assert_eq!((reading.too_deep_count, reading.idle.get(&1)), (100, None));
-        assert_eq!(reading.idle[&0].idle_ns, 100);
+        assert_eq!((reading.too_deep_count, reading.idle.get(1)), (100, None));
+        assert_eq!(reading.idle.get(0).unwrap().idle_ns, 100);
     }
 }

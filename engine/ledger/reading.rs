@@ -244,11 +244,82 @@ impl RangeIdle {
     }
 }
 
+/// Sums by label: as large as there are labels that were met, which a recording may have a hundred thousand of, for each device.
+#[derive(Debug, Default)]
+pub(super) struct ByLabel {
+    places: HashMap<u32, u32>,
+    sums: Vec<(u32, RangeIdle)>,
+}
+
+impl ByLabel {
+    /// Adds to the sums of a label.
+    pub(super) fn merge(&mut self, label: u32, idle: RangeIdle) {
+        let next = self.sums.len() as u32;
+        let place = *self.places.entry(label).or_insert(next);
+        match self.sums.get_mut(place as usize) {
+            Some((_, sums)) => sums.merge(idle),
+            None => self.sums.push((label, idle)),
+        }
+    }
+
+    /// The sums of a label that was met.
+    #[cfg(test)]
+    pub(super) fn get(&self, label: u32) -> Option<&RangeIdle> {
+        self.places.get(&label).and_then(|place| self.sums.get(*place as usize)).map(|(_, idle)| idle)
+    }
+
+    /// Each label that was met, with its sums.
+    pub(super) fn into_sums(self) -> Vec<(u32, RangeIdle)> {
+        self.sums
+    }
+}
+
+/// Idle time by process and label.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct RangeSums {
+    /// A key may stand several times.
+    all: Vec<((u32, u32), RangeIdle)>,
+    /// How many there may be before those of one key are put together.
+    most: usize,
+}
+
+/// So many sums are put together before there are more.
+const MANY_SUMS: usize = 1 << 16;
+
+impl RangeSums {
+    /// Adds sums.
+    pub(super) fn extend(&mut self, more: impl ExactSizeIterator<Item = ((u32, u32), RangeIdle)>) {
+        self.all.reserve_exact(more.len());
+        self.all.extend(more);
+        if self.all.len() > self.most.max(MANY_SUMS) {
+            self.all.sort_unstable_by_key(|(key, _)| *key);
+            self.all.dedup_by(|(key, next), (known_key, known)| {
+                let is_same = key == known_key;
+                if is_same {
+                    known.merge(*next);
+                }
+                is_same
+            });
+            self.most = 2 * self.all.len();
+        }
+    }
+
+    /// Takes in those of another reading.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.extend(other.all.into_iter());
+    }
+
+    /// The sums, by process and label: those of one key may come in parts.
+    pub fn iter(&self) -> impl Iterator<Item = ((u32, u32), &RangeIdle)> {
+        self.all.iter().map(|(key, idle)| (*key, idle))
+    }
+}
+
 /// What the ranges of one thread explain of the idle time of one device.
 #[derive(Debug, Default)]
 pub(super) struct RangeReading {
     /// By label.
-    pub(super) idle: HashMap<u32, RangeIdle>,
+    pub(super) idle: ByLabel,
     /// Idle time at the end of waits that the device went idle in: by the call, and the innermost label or
     /// [`crate::timeline::NONE`].
     pub(super) after_waits: HashMap<(NameId, u32), i64>,
@@ -262,6 +333,20 @@ pub(super) struct RangeReading {
 mod tests {
     use super::*;
     use crate::timeline::union::Union;
+
+    #[test]
+    fn sums_of_many_threads_take_no_more_room_than_there_are_labels() {
+        let mut sums = RangeSums::default();
+        let idle = RangeIdle { idle_ns: 1, ..RangeIdle::default() };
+        for _ in 0..100 {
+            let mut of_thread = ByLabel::default();
+            (0..5_000).for_each(|label| of_thread.merge(label % 2_500, idle));
+            sums.extend(of_thread.into_sums().into_iter().map(|(label, idle)| ((7, label), idle)));
+        }
+        assert!(sums.all.len() <= MANY_SUMS, "{}", sums.all.len());
+        let of_one = sums.iter().filter(|(key, _)| *key == (7, 2_499)).map(|(_, idle)| idle.idle_ns);
+        assert_eq!(of_one.sum::<i64>(), 200);
+    }
 
     #[test]
     fn pauses_are_weighed_by_their_host_code() {

@@ -4,13 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use super::projection::{Folded, InGroup, OpenRanges, telling};
+use super::projection::{InGroup, OpenRanges, telling};
 use super::stats::median;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::OpKind;
 use crate::ledger::idle::ordinary_spacing_ns;
-use crate::timeline::Timeline;
 
 /// Fewer starts show no rule.
 const MIN_COUNT: usize = 8;
@@ -72,7 +71,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("late_start_count", dry.len() as i64);
     facts.set("late_start_usual_ns", usual_ns);
     facts.set("late_start_spread_share", spread_share(&dry, usual_ns));
-    facts.set_some("late_start_range", main_range(context.timeline, dry));
+    facts.set_some("late_start_range", main_range(context, dry));
 }
 
 /// The kernels that begin on an idle GPU, and which of them late.
@@ -98,8 +97,8 @@ fn starts(context: &Context<'_>, device: &DeviceContext, ordinary_ns: i64) -> St
 }
 
 /// The innermost range that half of the time lies in, by where the kernels were launched.
-fn main_range(timeline: &Timeline, mut late: Vec<Late>) -> Option<String> {
-    let folded = Folded::new(timeline);
+fn main_range(context: &Context<'_>, mut late: Vec<Late>) -> Option<String> {
+    let (timeline, folded) = (context.timeline, context.folded());
     late.sort_unstable_by_key(|late| (late.thread, late.at));
     let mut groups: BTreeMap<u32, InGroup> = BTreeMap::new();
     for of_thread in late.chunk_by(|a, b| a.thread == b.thread) {

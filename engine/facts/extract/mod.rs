@@ -102,6 +102,8 @@ struct Context<'timeline> {
     asked_phase: Option<Phase>,
     /// From the first to the last event of any kind.
     recorded: Option<Interval>,
+    /// What [`Context::folded`] gives.
+    folded: std::sync::OnceLock<projection::Folded>,
 }
 
 /// One device with everything that was tallied of it.
@@ -344,6 +346,7 @@ impl<'timeline> Context<'timeline> {
             is_narrowed,
             asked_phase: view.phase,
             recorded,
+            folded: std::sync::OnceLock::new(),
         };
         for (((ops, pass), idle), told) in ops.into_iter().zip(passes).zip(readings).zip(told) {
             let processes = processes::of(timeline, &ops);

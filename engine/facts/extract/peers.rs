@@ -105,7 +105,7 @@ fn traced(timeline: &Timeline, device: &DeviceContext, time: fn(&RangeIdle) -> i
     };
     let mut by_label: BTreeMap<u32, i64> = BTreeMap::new();
     for ((_, label), idle) in device.idle.ranges.iter().filter(|((_, label), idle)| time(idle) > 0 && is_mpi(*label)) {
-        *by_label.entry(*label).or_default() += time(idle);
+        *by_label.entry(label).or_default() += time(idle);
     }
     let all_ns = by_label.values().sum();
     let (label, _) = *most(&by_label).first()?;

@@ -26,8 +26,15 @@ pub(super) struct Folded {
     names: Vec<String>,
 }
 
+impl Context<'_> {
+    /// The labels of ranges, told apart as readers tell them, once for all devices.
+    pub(super) fn folded(&self) -> &Folded {
+        self.folded.get_or_init(|| Folded::new(self.timeline))
+    }
+}
+
 impl Folded {
-    pub(super) fn new(timeline: &Timeline) -> Self {
+    fn new(timeline: &Timeline) -> Self {
         let mut known: HashMap<String, u32> = HashMap::default();
         // A name may have a label in each of many domains.
         let mut of_name: HashMap<(NameId, bool), u32> = HashMap::default();

@@ -15,6 +15,7 @@ use crate::ledger::reading::RangeIdle;
 use crate::text::paths;
 use crate::timeline::Timeline;
 use crate::timeline::columns::RangeKind;
+use crate::timeline::interval::Interval;
 use crate::timeline::peers::is_mpi_call;
 
 /// Ranges reported for one device and process, by host time and by idle time each: a recording can have a hundred thousand
@@ -64,14 +65,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         return;
     }
     let groups = groups(timeline, device);
-    let folded = Folded::new(timeline);
-    let projection = Projection::new(context, device, &folded);
-    let told = Told {
-        groups: &groups,
-        folded: &folded,
-        projection: &projection,
-        all_holding: all_holding(device, &groups, &folded),
-    };
+    let folded = context.folded();
+    let projection = Projection::new(context, device, folded);
+    let told =
+        Told { groups: &groups, folded, projection: &projection, all_holding: all_holding(device, &groups, folded) };
     of_device(timeline, device, &told, &mut part.device);
     let most = (context.max_entities() / device.processes.len().max(1)).clamp(1, MAX_BY_TIME);
     let (mut told_count, mut keys) = (0, HashSet::default());
@@ -351,7 +348,23 @@ fn by_name(timeline: &Timeline, a: &Group, b: &Group) -> Ordering {
 
 /// By process and label.
 fn groups(timeline: &Timeline, device: &DeviceContext) -> Vec<Group> {
-    let window = device.window();
+    let mut groups = counted(timeline, device.window());
+    let mut others: Vec<Group> = Vec::new();
+    for ((process, label), idle) in device.idle.ranges.iter() {
+        match groups.binary_search_by_key(&(process, label), |group| (group.process, group.label)) {
+            Ok(place) => groups[place].sums.idle.merge(*idle),
+            Err(_) => others.push(Group { process, label, sums: Sums { idle: *idle, ..Sums::default() } }),
+        }
+    }
+    if !others.is_empty() {
+        groups.append(&mut others);
+        merge(&mut groups);
+    }
+    groups
+}
+
+/// How often they are and how long they take in a window, each process and label once, in the order of both.
+fn counted(timeline: &Timeline, window: Interval) -> Vec<Group> {
     let (mut groups, mut most): (Vec<Group>, usize) = (Vec::new(), MANY_GROUPS);
     // By label, of the thread that is looked at; labels are met again and again.
     let mut of_thread: Vec<Sums> = vec![Sums::default(); timeline.ranges.labels.len()];
@@ -377,18 +390,14 @@ fn groups(timeline: &Timeline, device: &DeviceContext) -> Vec<Group> {
             most = MANY_GROUPS.max(2 * groups.len());
         }
     }
-    groups.extend(device.idle.ranges.iter().map(|((process, label), idle)| Group {
-        process: *process,
-        label: *label,
-        sums: Sums { idle: *idle, ..Sums::default() },
-    }));
+    drop(of_thread);
     merge(&mut groups);
     groups
 }
 
 /// Puts those of one label and process together, in the order of both.
 fn merge(groups: &mut Vec<Group>) {
-    groups.sort_by_key(|group| (group.process, group.label));
+    groups.sort_unstable_by_key(|group| (group.process, group.label));
     groups.dedup_by(|next, known| {
         let is_same = (next.process, next.label) == (known.process, known.label);
         if is_same {

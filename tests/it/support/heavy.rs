@@ -46,6 +46,7 @@ pub const CASES: &[(&str, Make)] = &[
     ("played-gpus", played_gpus),
     ("overheads-of-gpus", overheads_of_gpus),
     ("overlaps-of-gpus", overlaps_of_gpus),
+    ("range-names-of-gpus", range_names_of_gpus),
     ("played-waits", played_waits),
     ("nested-copies", nested_copies),
 ];
@@ -436,6 +437,14 @@ fn overheads_of_gpus(path: &Path, rows: i64) {
 fn overlaps_of_gpus(path: &Path, rows: i64) {
     let ranges = "NVTX_EVENTS n * 90000, n * 90000 + 17900000, TID, 60, 'r' || (n % 5000), NULL, 0";
     write(path, rows, &[&on_gpus(), LAUNCHES, ranges]);
+}
+
+/// As many names of annotations as rows, each open while all of eight GPUs wait.
+fn range_names_of_gpus(path: &Path, rows: i64) {
+    let kernels = KERNELS.replace("PID, 0,", "PID, n % 8,");
+    let ranges = "NVTX_EVENTS n * 100000, n * 100000 + 700000, TID, 60, 'r' || char(97 + n % 26, 97 + n / 26 % 26, 97 + n / 676 % 26, 97 + n / 17576), NULL, 0";
+    write(path, rows, &[&kernels, LAUNCHES]);
+    more(path, rows, &[ranges]);
 }
 
 /// One kernel in each of 64 streams of eight GPUs, and hundreds of waits for all of them, step by step.
