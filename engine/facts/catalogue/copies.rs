@@ -107,6 +107,13 @@ pub(super) const COPIES: &[Fact] = &[
         "What pinned copies of either direction usually reach at least, told from the name of the GPU: over PCIe 3.0 with its lanes, or over the link of the hosts that its board is sold with. Nothing that was measured.",
     ),
     fact(
+        "pinned_most_gb_per_s",
+        Float,
+        CudaTrace,
+        Intensive,
+        "What they reach at most: with a host whose link is no older than the GPU's. Nothing that was measured.",
+    ),
+    fact(
         "scalar_readback_count",
         Int,
         CudaApi,

@@ -298,7 +298,9 @@ fn copies(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     facts.set_some("are_copy_streams_own", are_copy_streams_own(timeline, device));
     facts.set_some("pinned_h2d_gb_per_s", pinned_gb_per_s(timeline, device, Direction::HostToDevice));
     facts.set_some("pinned_d2h_gb_per_s", pinned_gb_per_s(timeline, device, Direction::DeviceToHost));
-    facts.set("pinned_least_gb_per_s", LinkRates::of(device.properties(timeline)).least);
+    let rates = LinkRates::of(device.properties(timeline));
+    facts.set("pinned_least_gb_per_s", rates.least);
+    facts.set("pinned_most_gb_per_s", rates.most);
 }
 
 /// How much of exposed copies between host and device could be hidden.
