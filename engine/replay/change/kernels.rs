@@ -47,6 +47,8 @@ const MIN_SUMMED_CHAIN_COUNT: usize = 4;
 const MIN_PASS_NS: i64 = 10_000;
 /// A copy of what kernels work on is of a type so many times wider than theirs, at most.
 const WIDER_RATIO: i64 = 2;
+/// A thread works on as many times the elements of another at most, where both load as much at once as they can.
+const HALVED_RATIO: i64 = 2;
 
 impl Play<'_> {
     pub(super) fn non_blocking_streams(&mut self, extent: Extent, setting: &Setting<'_>) {
@@ -377,8 +379,14 @@ impl Play<'_> {
         if chain.iter().filter(is_large).count() >= least {
             return vec![chain];
         }
-        let is_same =
-            |one: &u32, next: &u32| is_elementwise(one) && is_elementwise(next) && blocks(one) == blocks(next);
+        // Kernels that pass over the same memory may have grids for half as many elements a block.
+        let are_passes = |one: &u32, next: &u32| run_ns(one).min(run_ns(next)) >= MIN_PASS_NS;
+        let is_like = |one: i64, next: i64| one.max(next) <= HALVED_RATIO * one.min(next);
+        let is_same = |one: &u32, next: &u32| {
+            let is_same_size =
+                blocks(one) == blocks(next) || are_passes(one, next) && is_like(blocks(one), blocks(next));
+            is_elementwise(one) && is_elementwise(next) && is_same_size
+        };
         let same = chain.chunk_by(is_same).filter(|same| same.len() >= MIN_CHAIN_COUNT);
         same.map(<[u32]>::to_vec).collect()
     }
@@ -421,7 +429,7 @@ enum Sum {
 }
 
 /// Whether an operation does what a kernel of one pass over memory could do as well.
-fn is_pass(op: &Op) -> bool {
+pub(super) fn is_pass(op: &Op) -> bool {
     op.kind == OpKind::Memset || op.is_within_device
 }
 

@@ -6,6 +6,7 @@ use super::super::Role;
 use super::super::model::{Play, What, Why};
 use super::super::record::{Op, Part};
 use super::super::setting::Setting;
+use super::kernels::is_pass;
 use super::{Extent, MIN_READS_OF_LOOP, by_stream};
 use crate::ledger::OpKind;
 use crate::timeline::NONE;
@@ -261,7 +262,9 @@ pub(super) fn data_ns(run_ns: i64) -> i64 {
 /// Element-wise kernels of one step that follow one another in a stream, each asked for by a call.
 fn elementwise_chains(part: &Part, loops: Loops, is_wait: &[bool], setting: &Setting<'_>) -> Vec<Vec<u32>> {
     let of_role = |role| chains_of(part, is_wait, |op| setting.role_of(op) == role && loops.hold(part, op));
-    let mut chains = of_role(Role::Elementwise);
+    // A copy of a tensor, or what clears one, is a pass over it as well.
+    let is_pass = |op: &Op| is_pass(op) || setting.role_of(op) == Role::Elementwise;
+    let mut chains = chains_of(part, is_wait, |op| is_pass(op) && loops.hold(part, op));
     // One sum for each tensor is a norm, or the like: nothing comes between them.
     chains.append(&mut of_role(Role::Reduction));
     chains
