@@ -60,6 +60,20 @@ pub(super) fn share_out(context: &Context<'_>, occurrences: &mut [Occurrence<'_>
     }
 }
 
+/// Bounds what changes that win idle time alone are expected to win by all idle time of the device: the rounds that are played again
+/// may hold more of it than most.
+pub(super) fn bound(context: &Context<'_>, occurrences: &mut [Occurrence<'_>]) {
+    for this in occurrences {
+        let replayed = this.found.estimate.as_ref().and_then(|estimate| estimate.replayed);
+        let wins_idle_time = replayed.is_some_and(|replayed| replayed.change.is_of_idle_time());
+        let device = context.facts.related(this.entity, EntityKind::Device).filter(|_| wins_idle_time);
+        let Some(device) = device.map(|device| context.facts.get(device)) else { continue };
+        if let (Some(window_ns @ 1..), Some(idle_ns)) = (device.int("window_ns"), device.int(Account::Idle.fact())) {
+            this.expect_at_most(idle_ns as f64 / window_ns as f64);
+        }
+    }
+}
+
 /// Says of findings that claim idle time without a replay where they claim time that those before them claim as well: with them
 /// it is no more than all idle time of the device. What a replay says is of a round: then what all win together is told of that, and
 /// no second total of the window beside it.

@@ -288,6 +288,24 @@ fn kernels_that_the_host_is_late_behind_gain_nothing_where_nothing_is_played() {
 }
 
 #[test]
+fn what_wins_idle_time_alone_is_expected_to_win_no_more_than_there_is() {
+    let told = |change: Change| {
+        let mut sample = Sample::default();
+        let run = sample.run();
+        let device = sample.device(run, 0, "Tesla V100", 1_000_000_000, &[("compute_ns", 800_000_000)]);
+        sample.facts.get_mut(device).set("idle_ns", 200_000_000);
+        let rule = sample.rule("sync-gap", "The host waits", EntityKind::Device);
+        sample.find(rule, device, Some(("idle_after_sync", 150_000_000)), "waits");
+        let Outcome::Finding(found) = &mut sample.judgements[0].outcome else { panic!() };
+        let (step_ns, expected_ns, ceiling_ns) = (1_000_000, 250_000, 300_000);
+        found.estimate.as_mut().unwrap().replayed = Some(Replayed { change, step_ns, expected_ns, ceiling_ns });
+        sample.review().findings.remove(0).gain.unwrap().words()
+    };
+    assert_eq!(told(Change::NoSync), "about 20 %, at most 30 % of a round");
+    assert_eq!(told(Change::BatchCopies), "about 25 %, at most 30 % of a round");
+}
+
+#[test]
 fn that_no_kernel_ran_comes_first_and_is_said_once() {
     let mut sample = Sample::default();
     let run = sample.run();

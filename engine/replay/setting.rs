@@ -20,6 +20,9 @@ const FEW_BLOCKS_ON_SM: i64 = 2;
 /// Of so many waves, blocks of unlike length fill the last.
 const FEW_WAVES: f64 = 2.0;
 
+/// In the names of kernels that PyTorch launches for a list of tensors.
+const MANY_TENSORS: &str = "multi_tensor_apply";
+
 /// What of the recording a change has to know.
 #[derive(Debug)]
 pub(super) struct Setting<'all> {
@@ -142,6 +145,12 @@ impl<'all> Setting<'all> {
     /// Whether a kernel computes in double precision.
     pub(super) fn is_fp64(&self, op: &Op) -> bool {
         self.subject.doubles.get(self.name_of(op) as usize) == Some(&true)
+    }
+
+    /// Whether a kernel works through a list of tensors, piece by piece, as those of optimizers do.
+    pub(super) fn is_of_many_tensors(&self, op: &Op) -> bool {
+        let timeline = self.subject.timeline;
+        op.kind == OpKind::Kernel && timeline.name(timeline.kernels.shape_of(op.index).full_name).contains(MANY_TENSORS)
     }
 
     /// Whether a kernel only copies a tensor into another type or layout.

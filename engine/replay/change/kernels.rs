@@ -66,8 +66,9 @@ impl Play<'_> {
     pub(super) fn even_grid(&mut self, extent: Extent, setting: &Setting<'_>) {
         let last_wave = if extent == Extent::Expected { 1.0 } else { 1.0 / LEAST_WAVES };
         self.set_runs(|_, op, run_ns| {
-            // The tiles of a matrix product are a library's choice.
-            let is_library = matches!(setting.role_of(op), Role::Product | Role::Fp32Product);
+            // The tiles of a matrix product are a library's choice, and so is how many tensors a launch of an optimizer takes.
+            let is_library =
+                matches!(setting.role_of(op), Role::Product | Role::Fp32Product) || setting.is_of_many_tensors(op);
             let share = setting.filled_waves_share(op).filter(|_| !is_library && run_ns >= MIN_NARROW_NS)?;
             Some((run_ns as f64 * share.min(last_wave)) as i64)
         });
