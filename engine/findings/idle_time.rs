@@ -61,15 +61,16 @@ pub(super) fn share_out(context: &Context<'_>, occurrences: &mut [Occurrence<'_>
 }
 
 /// Bounds what changes that win idle time alone are expected to win by all idle time of the device: the rounds that are played again
-/// may hold more of it than most.
+/// may hold more of it than most. A window holds one pause between rounds less than rounds.
 pub(super) fn bound(context: &Context<'_>, occurrences: &mut [Occurrence<'_>]) {
     for this in occurrences {
         let replayed = this.found.estimate.as_ref().and_then(|estimate| estimate.replayed);
-        let wins_idle_time = replayed.is_some_and(|replayed| replayed.change.is_of_idle_time());
-        let device = context.facts.related(this.entity, EntityKind::Device).filter(|_| wins_idle_time);
-        let Some(device) = device.map(|device| context.facts.get(device)) else { continue };
+        let Some(replayed) = replayed.filter(|replayed| replayed.change.is_of_idle_time()) else { continue };
+        let Some(device) = context.facts.related(this.entity, EntityKind::Device) else { continue };
+        let device = context.facts.get(device);
         if let (Some(window_ns @ 1..), Some(idle_ns)) = (device.int("window_ns"), device.int(Account::Idle.fact())) {
-            this.expect_at_most(idle_ns as f64 / window_ns as f64);
+            let most_ns = idle_ns.saturating_add(replayed.expected_ns);
+            this.expect_at_most(most_ns as f64 / window_ns as f64);
         }
     }
 }

@@ -301,7 +301,7 @@ fn what_wins_idle_time_alone_is_expected_to_win_no_more_than_there_is() {
         found.estimate.as_mut().unwrap().replayed = Some(Replayed { change, step_ns, expected_ns, ceiling_ns });
         sample.review().findings.remove(0).gain.unwrap().words()
     };
-    assert_eq!(told(Change::NoSync), "about 20 %, at most 30 % of a round");
+    assert_eq!(told(Change::NoSync), "about 20 %, at most 30 % of a round", "and the pause behind the last round");
     assert_eq!(told(Change::BatchCopies), "about 25 %, at most 30 % of a round");
 }
 
