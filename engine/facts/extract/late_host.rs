@@ -8,6 +8,8 @@ use super::tally::kernel_name;
 use super::{Context, DeviceContext, DevicePart};
 use crate::timeline::NameId;
 use crate::timeline::api::ApiClass;
+use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
 
 /// What ran between two moments at which the host was late, or had waited; and what ran before it was late.
 #[derive(Default)]
@@ -77,25 +79,22 @@ pub(super) fn extract(
 
 fn walk(context: &Context<'_>, device: &DeviceContext) -> Held {
     let timeline = context.timeline;
-    let mut waits = ends_of_waits(context, device).into_iter().peekable();
+    let waits = waits(context, device);
     let mut held = Held::default();
-    let (mut busy_from, mut until) = (None, i64::MIN);
+    let (mut busy_from, mut until, mut held_from) = (None, i64::MIN, None);
     for op in device.ops.in_window() {
         let start = op.start.max(device.window().start);
         if start > until {
             held.busy_ns += busy_from.map_or(0, |from| until - from);
-            let mut has_waited = false;
-            while waits.next_if(|ended| *ended <= start).is_some() {
-                has_waited = true;
-            }
-            if has_waited {
-                held.settle(false);
-            }
+            let has_waited = held_from.is_some_and(|from| waits.overlap_ns(Interval::new(from, start)) > 0);
             let call = op.call(timeline).map(|call| timeline.api.times.at(call as usize));
-            if call.is_some_and(|call| call.end > until) {
-                held.settle(true);
+            let is_late = call.is_some_and(|call| call.end > until);
+            if has_waited || is_late {
+                held.settle(!has_waited);
+                held_from = None;
             }
             busy_from = Some(start);
+            held_from.get_or_insert(start);
         }
         if let Some(name) = kernel_name(timeline, op) {
             held.run(name, op.interval().clip(device.window()).len_ns());
@@ -105,15 +104,13 @@ fn walk(context: &Context<'_>, device: &DeviceContext) -> Held {
     held
 }
 
-/// When calls ended that wait for the device or may do so, of all threads of the processes that use it, in order.
-fn ends_of_waits(context: &Context<'_>, device: &DeviceContext) -> Vec<i64> {
+/// When threads of the processes that use the device are in calls that wait for it, or may do so.
+fn waits(context: &Context<'_>, device: &DeviceContext) -> Union {
     let timeline = context.timeline;
     let may_wait = |call: &u32| {
         let class = context.calls.class_of(timeline, *call);
         !matches!(class, ApiClass::Launch | ApiClass::Memset | ApiClass::Init | ApiClass::Other)
     };
     let calls = device.processes.iter().flat_map(|process| context.calls_of(*process, Some(device.window())));
-    let mut ends: Vec<i64> = calls.filter(may_wait).map(|call| timeline.api.times.at(call as usize).end).collect();
-    ends.sort_unstable();
-    ends
+    Union::of(calls.filter(may_wait).map(|call| timeline.api.times.at(call as usize)))
 }
