@@ -60,8 +60,9 @@ pub(super) fn share_out(context: &Context<'_>, occurrences: &mut [Occurrence<'_>
     }
 }
 
-/// Bounds what changes that win idle time alone are expected to win by all idle time of the device: the rounds that are played again
-/// may hold more of it than most. A window holds one pause between rounds less than rounds.
+/// Bounds what changes that win idle time are expected to win by all idle time of the device, with the copies that nothing runs
+/// beside, such as small results that are read back: the rounds that are played again may hold more of it than most. A window holds
+/// one pause between rounds less than rounds.
 pub(super) fn bound(context: &Context<'_>, occurrences: &mut [Occurrence<'_>]) {
     for this in occurrences {
         let replayed = this.found.estimate.as_ref().and_then(|estimate| estimate.replayed);
@@ -69,7 +70,8 @@ pub(super) fn bound(context: &Context<'_>, occurrences: &mut [Occurrence<'_>]) {
         let Some(device) = context.facts.related(this.entity, EntityKind::Device) else { continue };
         let device = context.facts.get(device);
         if let (Some(window_ns @ 1..), Some(idle_ns)) = (device.int("window_ns"), device.int(Account::Idle.fact())) {
-            let most_ns = idle_ns.saturating_add(replayed.expected_ns);
+            let copies_ns = device.int(Account::ExposedCopy.fact()).unwrap_or(0);
+            let most_ns = idle_ns.saturating_add(copies_ns).saturating_add(replayed.expected_ns);
             this.expect_at_most(most_ns as f64 / window_ns as f64);
         }
     }

@@ -126,7 +126,8 @@ impl<'a> Ranking<'a> {
         finding.rule == HOST_BOUND
             && !finding.once
             && finding.confidence == Confidence::High
-            && finding.gain.as_ref().is_some_and(|gain| gain.share >= CULPRIT_SHARE)
+            && finding.severity > Severity::Info
+            && finding.gain.as_ref().is_some_and(|gain| gain.weighing_share() >= CULPRIT_SHARE)
             && device().is_some_and(|device| device.text("idle_host_culprit").is_some())
     }
 

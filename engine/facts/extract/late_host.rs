@@ -82,12 +82,15 @@ fn walk(context: &Context<'_>, device: &DeviceContext) -> Held {
     let waits = waits(context, device);
     let mut held = Held::default();
     let (mut busy_from, mut until, mut held_from) = (None, i64::MIN, None);
+    let mut last_call = None;
     for op in device.ops.in_window() {
         let start = op.start.max(device.window().start);
         if start > until {
             held.busy_ns += busy_from.map_or(0, |from| until - from);
             let has_waited = held_from.is_some_and(|from| waits.overlap_ns(Interval::new(from, start)) > 0);
-            let call = op.call(timeline).map(|call| timeline.api.times.at(call as usize));
+            // What one call launches, as the nodes of a graph, is there as soon as the first of it.
+            let call = op.call(timeline).filter(|call| Some(*call) != last_call);
+            let call = call.map(|call| timeline.api.times.at(call as usize));
             let is_late = call.is_some_and(|call| call.end > until);
             if has_waited || is_late {
                 held.settle(!has_waited);
@@ -100,6 +103,7 @@ fn walk(context: &Context<'_>, device: &DeviceContext) -> Held {
             held.run(name, op.interval().clip(device.window()).len_ns());
         }
         until = until.max(op.end);
+        last_call = op.call(timeline);
     }
     held
 }

@@ -121,4 +121,7 @@ fn kernels_that_the_host_is_late_behind_win_nothing() {
     assert_eq!(told("{ host = { us = 500 } }"), (9 * 200_000, vec![900_000, 900_000]));
     assert_eq!(told(r#"{ sync = { api = "cudaDeviceSynchronize" } }, { host = { us = 500 } }"#), (0, vec![0, 0]));
     assert_eq!(told("{ host = { us = 50 } }"), (0, vec![0, 0]));
+    // A copy that blocks waits for what it copies.
+    let copy = r#"{ memcpy = { dir = "d2h", host = "pageable", bytes = 4096, gb_per_s = 6 } }"#;
+    assert_eq!(told(&format!("{copy}, {{ host = {{ us = 500 }} }}")), (0, vec![0, 0]));
 }
