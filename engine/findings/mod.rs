@@ -345,6 +345,8 @@ pub fn review(
 }
 
 #[cfg(test)]
+mod bounds_tests;
+#[cfg(test)]
 mod ignored_tests;
 #[cfg(test)]
 pub(crate) mod samples;

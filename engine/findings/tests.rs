@@ -253,59 +253,6 @@ fn what_tells_the_time_outside_comes_before_that_it_lies_there() {
 }
 
 #[test]
-fn a_function_that_the_gpu_waits_for_comes_before_how_much_longer_the_run_is() {
-    let first = |ns: i64, culprit: Option<&str>| {
-        let mut sample = Sample::default();
-        let run = sample.run();
-        let device = sample.device(run, 0, "Tesla V100", 20_000_000, &[("compute_ns", 2_000_000)]);
-        sample.facts.get_mut(device).set_some("idle_host_culprit", culprit);
-        let waits = sample.rule("host-bound", "The GPU waits for host code", EntityKind::Device);
-        sample.find(waits, device, Some(("idle_host", ns)), "host code");
-        let outside = sample.rule("short-gpu-window", "Most of the run lies outside", EntityKind::Device);
-        sample.rules[outside].severity = Some(Severity::Medium);
-        sample.find(outside, device, None, "outside");
-        sample.review().findings.remove(0).rule
-    };
-    assert_eq!(first(10_000_000, Some("move_buffer")), "host-bound");
-    assert_eq!(first(9_900_000, Some("move_buffer")), "short-gpu-window");
-    assert_eq!(first(10_000_000, None), "short-gpu-window");
-}
-
-#[test]
-fn kernels_that_the_host_is_late_behind_gain_nothing_where_nothing_is_played() {
-    let gain = |account: &str, late_ns: i64| {
-        let mut sample = Sample::default();
-        let run = sample.run();
-        let facts = [("busy_ns", 600_000_000), ("late_host_busy_ns", late_ns), ("compute_ns", 600_000_000)];
-        let device = sample.device(run, 0, "Tesla T4", 1_000_000_000, &facts);
-        let rule = sample.rule("fp32-matmul", "Products in fp32", EntityKind::Device);
-        sample.find(rule, device, Some((account, 300_000_000)), "fp32");
-        sample.review().findings.remove(0).gain.unwrap().recoverable_ns
-    };
-    assert_eq!(gain("compute", 550_000_000), 50_000_000);
-    assert_eq!(gain("compute", 200_000_000), 300_000_000);
-    assert_eq!(gain("idle_launch", 550_000_000), 300_000_000);
-}
-
-#[test]
-fn what_wins_idle_time_alone_is_expected_to_win_no_more_than_there_is() {
-    let told = |change: Change| {
-        let mut sample = Sample::default();
-        let run = sample.run();
-        let device = sample.device(run, 0, "Tesla V100", 1_000_000_000, &[("compute_ns", 800_000_000)]);
-        sample.facts.get_mut(device).set("idle_ns", 200_000_000);
-        let rule = sample.rule("sync-gap", "The host waits", EntityKind::Device);
-        sample.find(rule, device, Some(("idle_after_sync", 150_000_000)), "waits");
-        let Outcome::Finding(found) = &mut sample.judgements[0].outcome else { panic!() };
-        let (step_ns, expected_ns, ceiling_ns) = (1_000_000, 250_000, 300_000);
-        found.estimate.as_mut().unwrap().replayed = Some(Replayed { change, step_ns, expected_ns, ceiling_ns });
-        sample.review().findings.remove(0).gain.unwrap().words()
-    };
-    assert_eq!(told(Change::NoSync), "about 20 %, at most 30 % of a round", "and the pause behind the last round");
-    assert_eq!(told(Change::BatchCopies), "about 25 %, at most 30 % of a round");
-}
-
-#[test]
 fn that_no_kernel_ran_comes_first_and_is_said_once() {
     let mut sample = Sample::default();
     let run = sample.run();

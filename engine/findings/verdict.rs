@@ -62,8 +62,7 @@ pub(super) fn verdict(
     };
     let first = findings.iter().find(|finding| finding.severity > Severity::Info);
     let device = first.and_then(|finding| finding.subject.device.as_ref()).map(|device| device.entity);
-    // Where a rule tells of the time before the first work, that says it better; and without a kernel there is no work that it could
-    // be held against.
+    // Where a rule tells of the time before the first work, that says it better; without a kernel there is no work to hold it against.
     let is_told = findings.iter().any(|finding| finding.tells_before() || finding.tells_no_kernels());
     let is_found = findings.iter().any(Finding::looks_outside);
     let outside = outside_first(facts, device.unwrap_or(devices[0].entity), first, is_found).filter(|_| !is_told);

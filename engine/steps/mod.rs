@@ -10,6 +10,7 @@ mod launches;
 pub mod phases;
 mod ranges;
 mod region;
+pub mod rows;
 mod sequence;
 mod start_up;
 mod step;

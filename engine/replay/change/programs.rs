@@ -9,6 +9,7 @@ use super::super::setting::Setting;
 use super::kernels::is_pass;
 use super::{Extent, MIN_READS_OF_LOOP, by_stream};
 use crate::ledger::OpKind;
+use crate::steps::rows::{Row, rows};
 use crate::timeline::NONE;
 use crate::timeline::api::ApiClass;
 
@@ -32,14 +33,6 @@ const MAX_SMALL_COLLECTIVE_NS: i64 = 50_000;
 const MIN_SMALL_COLLECTIVES: usize = 16;
 /// Calls around a read-back that belong to a choice, at most, and behind it those that may move what was chosen.
 const MAX_SELECTION_CALL_COUNT: usize = 16;
-
-/// Element-wise kernels that repeat: the first operation, how many a tensor, and for how many tensors.
-#[derive(Debug, Clone, Copy)]
-struct Repeats {
-    first: usize,
-    period: usize,
-    count: usize,
-}
 
 /// Which loops over tensors are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +59,7 @@ impl Play<'_> {
         let is_wait = self.waits_of_optimizer();
         for chain in elementwise_chains(&model.part, loops, &is_wait, setting) {
             for repeats in repeats(&chain, &model.part, setting) {
-                let ops = &chain[repeats.first..repeats.first + repeats.period * repeats.count];
+                let ops = &chain[repeats.places()];
                 let pass = |ops: &[u32]| {
                     data_ns(ops.iter().map(|op| model.op(*op).end - model.op(*op).start).max().unwrap_or(0))
                 };
@@ -297,23 +290,7 @@ fn chains_of(part: &Part, is_wait: &[bool], fits: impl Fn(&Op) -> bool) -> Vec<V
 }
 
 /// Where the same few kernels come again and again.
-fn repeats(chain: &[u32], part: &Part, setting: &Setting<'_>) -> Vec<Repeats> {
+fn repeats(chain: &[u32], part: &Part, setting: &Setting<'_>) -> Vec<Row> {
     let names: Vec<u32> = chain.iter().map(|op| setting.name_of(&part.ops[*op as usize])).collect();
-    let mut found = Vec::new();
-    let mut first = 0;
-    while first < names.len() {
-        let count = |period: usize| {
-            let pairs = names[first..].iter().zip(names[first..].iter().skip(period));
-            1 + pairs.take_while(|(this, next)| this == next).count() / period
-        };
-        let best = (1..=MAX_PERIOD).map(|period| (period, count(period))).find(|(_, count)| *count >= MIN_REPEAT_COUNT);
-        match best {
-            Some((period, count)) => {
-                found.push(Repeats { first, period, count });
-                first += period * count;
-            }
-            None => first += 1,
-        }
-    }
-    found
+    rows(&names, MAX_PERIOD, MIN_REPEAT_COUNT)
 }

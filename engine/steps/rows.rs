@@ -1,0 +1,52 @@
+//! Rows in which the same few things come again and again, one turn right behind the other.
+
+use std::ops::Range;
+
+/// A row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// Where it begins.
+    pub first: usize,
+    /// How many things are one turn.
+    pub period: usize,
+    /// How many turns there are.
+    pub count: usize,
+}
+
+impl Row {
+    /// Where its things stand.
+    pub fn places(&self) -> Range<usize> {
+        self.first..self.first + self.period * self.count
+    }
+}
+
+/// The rows of at least so many turns, of no more things each; the shortest turn counts. They come in order, and none lies in another.
+pub fn rows(names: &[u32], most_period: usize, least_count: usize) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut first = 0;
+    while first < names.len() {
+        let count = |period: usize| {
+            let pairs = names[first..].iter().zip(names[first..].iter().skip(period));
+            1 + pairs.take_while(|(this, next)| this == next).count() / period
+        };
+        let row = (1..=most_period).map(|period| Row { first, period, count: count(period) });
+        let row = row.into_iter().find(|row| row.count >= least_count);
+        first = row.map_or(first + 1, |row| row.places().end);
+        rows.extend(row);
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_found_between_other_things() {
+        let turns = |count: usize| [7, 8, 7].repeat(count);
+        let names = [vec![1, 2, 3], turns(16), vec![4], turns(15), vec![5; 16]].concat();
+        let found: Vec<_> = rows(&names, 8, 16).into_iter().map(|row| (row.places(), row.period, row.count)).collect();
+        assert_eq!(found, [(3..51, 3, 16), (97..113, 1, 16)]);
+        assert!(rows(&[], 8, 16).is_empty());
+    }
+}
