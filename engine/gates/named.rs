@@ -65,7 +65,7 @@ impl Named {
         Some(Fitting { named: self, facts, all, untold })
     }
 
-    /// What may fit beyond what is told one by one. On a device that tells a kernel or a range of this very name no other has it.
+    /// What may fit beyond what is told one by one. On a device that tells a kernel of this very name no other has it.
     fn untold(&self, facts: &Facts, fitting: &[(EntityId, &Entity)]) -> Option<Untold> {
         let fact = if self.kind == EntityKind::Kernel { "omitted_entity_count" } else { "omitted_range_count" };
         let omits = |device: &Entity| device.int(fact).is_some_and(|count| count > 0);
@@ -74,13 +74,14 @@ impl Named {
         if devices.is_empty() {
             return None;
         }
+        // Each process has ranges of its own, as has each domain of NVTX, whatever they are called.
+        if self.kind != EntityKind::Kernel {
+            return Some(Untold::default());
+        }
         let device_of = |id: EntityId| facts.related(id, EntityKind::Device);
         let is_one = self.star_count() == 0;
         let named = fitting.iter().filter(|(_, entity)| is_one && entity.name() == self.pattern.as_str());
         let named: HashSet<EntityId> = named.filter_map(|(id, _)| device_of(*id)).collect();
-        if self.kind != EntityKind::Kernel {
-            return devices.iter().any(|(id, _)| !named.contains(id)).then(Untold::default);
-        }
         let mut told: HashMap<EntityId, Untold> = HashMap::default();
         for (id, kernel) in facts.of_kind(self.kind) {
             let Some(device) = device_of(id) else { continue };
@@ -311,13 +312,19 @@ mod tests {
 
     #[test]
     fn ranges_beyond_those_that_are_told_may_fit() {
-        let told = |omitted: i64| {
+        let told = |pattern: &str, omitted: i64| {
             let mut facts = facts(2);
-            let device = facts.of_kind(EntityKind::Device).next().unwrap().0;
+            let [run, device] = [EntityKind::Run, EntityKind::Device].map(|kind| facts.of_kind(kind).next().unwrap().0);
             facts.get_mut(device).set("omitted_range_count", omitted);
-            Named::parse("range[\"load*\"].sum_ns").unwrap().in_report(&facts, &Names::new()).unwrap().told()
+            let range = facts.add(EntityKind::Range, "1/load", &[device, run]);
+            facts.get_mut(range).set("name", "load");
+            facts.get_mut(range).set("sum_ns", 5_i64);
+            let named = Named::parse(&format!("range[\"{pattern}\"].sum_ns")).unwrap();
+            named.in_report(&facts, &Names::new()).unwrap().told()
         };
-        assert_eq!((told(0), told(3)), (Told::All, Told::AtLeast));
+        assert_eq!((told("load*", 0), told("load*", 3)), (Told::All, Told::AtLeast));
+        // Another process may have one of this name, or another domain.
+        assert_eq!((told("load", 0), told("load", 3)), (Told::All, Told::AtLeast));
     }
 
     #[test]
