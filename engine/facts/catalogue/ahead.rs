@@ -46,7 +46,7 @@ pub(super) const AHEAD: &[Fact] = &[
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "Busy time before idle time whose end is launched by a call that returns after it began, since the idle time of that kind before it, where no thread is meanwhile in a call that waits, asks, copies, allocates or loads: kernels that end sooner there start nothing sooner. Absent with unified memory, and where calls of the processes are not known.",
+        "Busy time before idle time whose end is launched by a call that returns after it began, since the idle time of that kind before it, where no thread is meanwhile in a call that waits, asks, copies, allocates or loads, in a launch that may wait for room in the queue, or in a wait for another process: kernels that end sooner there start nothing sooner. Absent with unified memory, where the device runs functions of the host or writes for it, and where calls of the processes are not known.",
     ),
     fact(
         "late_start_count",

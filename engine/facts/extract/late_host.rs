@@ -1,15 +1,61 @@
 //! Busy time that faster kernels would shorten in vain: the host launches what comes next after the device has run dry, and waited
 //! for nothing meanwhile.
 
+use std::collections::VecDeque;
+
 use foldhash::HashMap;
 
 use super::by_index::ByIndex;
 use super::tally::kernel_name;
 use super::{Context, DeviceContext, DevicePart};
-use crate::timeline::NameId;
 use crate::timeline::api::ApiClass;
+use crate::timeline::columns::{Label, RangeKind};
 use crate::timeline::interval::Interval;
+use crate::timeline::peers::is_mpi_call;
 use crate::timeline::union::Union;
+use crate::timeline::{NameId, Timeline};
+
+/// How calls go on, behind the name of the API, after which the device tells the host of its work. They stand for all that follows:
+/// a graph runs such functions as often as it is launched.
+const TELLS_HOST: [&str; 8] = [
+    "LaunchHostFunc",
+    "StreamAddCallback",
+    "GraphAddHostNode",
+    "StreamWriteValue32",
+    "StreamWriteValue64",
+    "StreamBatchMemOp",
+    "GraphAddBatchMemOpNode",
+    "SignalExternalSemaphoresAsync",
+];
+/// Calls of the operating system that may wait for another process.
+const OS_WAITS: [&str; 22] = [
+    "poll",
+    "ppoll",
+    "select",
+    "pselect",
+    "epoll_wait",
+    "epoll_pwait",
+    "read",
+    "readv",
+    "fread",
+    "fgets",
+    "recv",
+    "recvfrom",
+    "recvmsg",
+    "accept",
+    "futex",
+    "sem_wait",
+    "sem_timedwait",
+    "sem_clockwait",
+    "pthread_cond_wait",
+    "pthread_cond_timedwait",
+    "pthread_cond_clockwait",
+    "pthread_barrier_wait",
+];
+/// A launch that takes longer may wait until the queue has room, and a call of the operating system for someone.
+const LONG_CALL_NS: i64 = 50_000;
+/// Where so many calls have asked for work that has not begun, each launch may wait for room, however short it is.
+const FULL_QUEUE_CALLS: usize = 500;
 
 /// What ran between two moments at which the host was late, or had waited; and what ran before it was late.
 #[derive(Default)]
@@ -65,7 +111,7 @@ pub(super) fn extract(
     part: &mut DevicePart,
 ) {
     // What touches unified memory may wait for the device in no call.
-    if !device.knows_host || device.ops.migrations_in_window().next().is_some() {
+    if !device.knows_host || device.ops.migrations_in_window().next().is_some() || tells_host(context, device) {
         return;
     }
     let held = walk(context, device);
@@ -114,7 +160,59 @@ fn waits(context: &Context<'_>, device: &DeviceContext) -> Union {
     let may_wait = |call: &u32| {
         let class = context.calls.class_of(timeline, *call);
         !matches!(class, ApiClass::Launch | ApiClass::Memset | ApiClass::Init | ApiClass::Other)
+            || waits_for_room(device, timeline.api.times.at(*call as usize))
     };
     let calls = device.processes.iter().flat_map(|process| context.calls_of(*process, Some(device.window())));
-    Union::of(calls.filter(may_wait).map(|call| timeline.api.times.at(call as usize)))
+    let calls = calls.filter(may_wait).map(|call| timeline.api.times.at(call as usize));
+    let calls = calls.chain(launches_into_full_queue(timeline, device)).chain(waits_for_others(context, device));
+    Union::of(calls)
+}
+
+/// Whether a call that asks for work may wait until the queue of the device has room.
+fn waits_for_room(device: &DeviceContext, call: Interval) -> bool {
+    call.len_ns() >= LONG_CALL_NS && device.busy_within(call) > 0
+}
+
+/// The calls before which so much stood before the device that each may have waited for room, if only for a short kernel.
+fn launches_into_full_queue(timeline: &Timeline, device: &DeviceContext) -> Vec<Interval> {
+    let (mut starts, mut last_call, mut full) = (VecDeque::new(), None, Vec::new());
+    for op in device.ops.in_window() {
+        let Some(call) = op.call(timeline).filter(|call| Some(*call) != last_call) else { continue };
+        last_call = Some(call);
+        let times = timeline.api.times.at(call as usize);
+        if starts.len() == FULL_QUEUE_CALLS {
+            full.extend(starts.pop_front().filter(|first: &i64| *first > times.start).map(|_| times));
+        }
+        starts.push_back(op.start);
+    }
+    full
+}
+
+/// When threads that call the device wait in the operating system, or in MPI, for what may in turn wait for the device.
+fn waits_for_others<'all>(context: &'all Context<'_>, device: &'all DeviceContext) -> impl Iterator<Item = Interval> {
+    let timeline = context.timeline;
+    let calls_device = |thread: u32| {
+        device.processes.contains(&timeline.process_of(thread)) && !context.calls.of_thread(thread).is_empty()
+    };
+    let names: Vec<NameId> = OS_WAITS.iter().filter_map(|name| timeline.names.find(name)).collect();
+    let os_calls = timeline.os_calls.times.iter().zip(&timeline.os_calls.name).zip(&timeline.os_calls.thread);
+    let os_calls = os_calls.filter(move |((times, name), thread)| {
+        times.len_ns() >= LONG_CALL_NS && names.contains(name) && calls_device(**thread)
+    });
+    let is_mpi = |label: &Label| label.kind == RangeKind::Library && is_mpi_call(timeline.name(label.name));
+    let is_mpi: Vec<bool> = timeline.ranges.labels.iter().map(is_mpi).collect();
+    let of_threads = timeline.ranges.threads.iter().filter(move |ranges| calls_device(ranges.thread));
+    let in_mpi = of_threads.flat_map(|ranges| ranges.times.iter().zip(&ranges.label));
+    let in_mpi = in_mpi.filter(move |(_, label)| is_mpi.get(**label as usize).copied().unwrap_or(false));
+    os_calls.map(|((times, ..), _)| times).chain(in_mpi.map(|(times, _)| times))
+}
+
+/// Whether the device may tell the host of its work in no call that waits: it runs functions of the host, or writes what the host
+/// reads.
+fn tells_host(context: &Context<'_>, device: &DeviceContext) -> bool {
+    let timeline = context.timeline;
+    let all = ["cuda", "cu", "hip"].into_iter().flat_map(|api| TELLS_HOST.map(|call| format!("{api}{call}")));
+    let names: Vec<NameId> = all.filter_map(|name| timeline.names.find(&name)).collect();
+    let mut calls = device.processes.iter().flat_map(|process| context.calls_of(*process, None));
+    !names.is_empty() && calls.any(|call| timeline.api.name.get(call as usize).is_some_and(|name| names.contains(name)))
 }

@@ -93,30 +93,35 @@ fn a_steady_state_begins_behind_what_is_loaded() {
     assert_eq!((&device["phase"], &device["idle_load_ns"]), (&json!("steady"), &json!(0)), "{device:#}");
 }
 
+/// What is told of a loop of two kernels and this turn behind them: the busy time that the host is late behind, of all and of each kernel.
+fn late_behind(kernels: &str, turn: &str) -> Option<(i64, Vec<i64>)> {
+    let project = Project::empty();
+    let text = format!(
+        r#"
+        about = "Products, once each."
+        [kernel]
+        product = {{ name = "ampere_sgemm_128x64_tn", run_us = 100, grid = [2160, 1, 1], block = [256, 1, 1] }}
+        other = {{ name = "void other(float*, int)", run_us = 100, grid = [2160, 1, 1], block = [256, 1, 1] }}
+        [[thread]]
+        script = [
+          {{ repeat = {{ times = 10, do = [{kernels}, {turn}] }} }},
+          {{ sync = {{ api = "cudaDeviceSynchronize" }} }},
+        ]
+        "#
+    );
+    Scenario::parse(&text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+    let facts = project.facts();
+    let kernels = facts["kernels"].as_array().unwrap();
+    let late = kernels.iter().filter_map(|kernel| kernel["late_host_sum_ns"].as_i64());
+    Some((facts["devices"][0]["late_host_busy_ns"].as_i64()?, late.collect()))
+}
+
+const TWO: &str = r#"{ launch = { kernel = "other" } }, { launch = { kernel = "product" } }"#;
+
 /// Kernels that end sooner win nothing where the host launches the next only after them, waiting for nothing.
 #[test]
 fn kernels_that_the_host_is_late_behind_win_nothing() {
-    let told = |turn: &str| {
-        let project = Project::empty();
-        let text = format!(
-            r#"
-            about = "Products, once each."
-            [kernel]
-            product = {{ name = "ampere_sgemm_128x64_tn", run_us = 100, grid = [2160, 1, 1], block = [256, 1, 1] }}
-            other = {{ name = "void other(float*, int)", run_us = 100, grid = [2160, 1, 1], block = [256, 1, 1] }}
-            [[thread]]
-            script = [
-              {{ repeat = {{ times = 10, do = [{{ launch = {{ kernel = "other" }} }}, {{ launch = {{ kernel = "product" }} }}, {turn}] }} }},
-              {{ sync = {{ api = "cudaDeviceSynchronize" }} }},
-            ]
-            "#
-        );
-        Scenario::parse(&text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
-        let facts = project.facts();
-        let kernels = facts["kernels"].as_array().unwrap();
-        let late = kernels.iter().map(|kernel| kernel["late_host_sum_ns"].as_i64().unwrap());
-        (facts["devices"][0]["late_host_busy_ns"].as_i64().unwrap(), late.collect::<Vec<_>>())
-    };
+    let told = |turn: &str| late_behind(TWO, turn).unwrap();
     // Behind the last of them the host waits.
     assert_eq!(told("{ host = { us = 500 } }"), (9 * 200_000, vec![900_000, 900_000]));
     assert_eq!(told(r#"{ sync = { api = "cudaDeviceSynchronize" } }, { host = { us = 500 } }"#), (0, vec![0, 0]));
@@ -124,4 +129,32 @@ fn kernels_that_the_host_is_late_behind_win_nothing() {
     // A copy that blocks waits for what it copies.
     let copy = r#"{ memcpy = { dir = "d2h", host = "pageable", bytes = 4096, gb_per_s = 6 } }"#;
     assert_eq!(told(&format!("{copy}, {{ host = {{ us = 500 }} }}")), (0, vec![0, 0]));
+}
+
+/// The host may wait for kernels in calls that are made for something else.
+#[test]
+fn a_host_that_may_wait_for_kernels_is_late_behind_none() {
+    let all = Some((9 * 200_000, vec![900_000, 900_000]));
+    let none = Some((0, vec![0, 0]));
+    let turn = "{ host = { us = 500 } }";
+    // A launch that takes long while others run may wait for room in the queue; on a device that is idle it cannot.
+    let long = |us: u64| TWO.replace("\"product\"", &format!("\"product\", api_us = {us}"));
+    assert_eq!(late_behind(&long(20), turn), all);
+    assert_eq!(late_behind(&long(90), turn), none);
+    let first = TWO.replace("\"other\"", "\"other\", api_us = 90");
+    assert_eq!(late_behind(&first, turn), all);
+    // Hundreds of launches that have not begun fill the queue, however short each call is; behind the last of them the host waits no more.
+    let late_share = |count: i64| {
+        let kernels = format!(r#"{{ repeat = {{ times = {count}, do = [{TWO}] }} }}"#);
+        late_behind(&kernels, "{ host = { us = 200000 } }").unwrap().0 as f64 / (9 * count * 200_000) as f64
+    };
+    assert_eq!(late_share(200), 1.0);
+    assert!((0.8..0.99).contains(&late_share(300)), "{}", late_share(300));
+    // Another process may wait for the device, and this one for it; a sleep is for nobody.
+    let os = |call: &str| late_behind(TWO, &format!(r#"{{ os = {{ call = "{call}", us = 500 }} }}"#));
+    assert_eq!((os("nanosleep"), os("recv")), (all.clone(), none));
+    // A function of the host that the device runs may wake whoever waits, in no call that tells it.
+    let call = |api: &str| late_behind(TWO, &format!(r#"{{ call = {{ api = "{api}", us = 2 }} }}, {turn}"#));
+    assert_eq!((call("cudaEventRecord"), call("cudaLaunchHostFunc_v10000")), (all, None));
+    assert_eq!(call("cuStreamAddCallback"), None);
 }
