@@ -251,7 +251,7 @@ impl<'a> Pair<'a> {
             _ => State::Unclear,
         };
         let lacking = self.lacking(state);
-        let without = lacking.map(|side| format!("the {} was recorded without what it rests on", side.name()));
+        let without = lacking.map(|side| self.context.lacking.get(side).why(self.shown.by.finding, side));
         let undecided = self.unclear(state).map(str::to_owned).or(without);
         let doubt = match state {
             State::New | State::Gone if undecided.is_none() => self.doubt(state),

@@ -22,6 +22,8 @@ pub struct Lacking {
     /// Rules that could not be judged at all for want of other facts, by id.
     pub rules: Vec<String>,
     capabilities: Vec<Capability>,
+    /// Whether pages of Nsight Compute that were read with it are not whole.
+    has_incomplete_page: bool,
     /// Whether the activities of idle time are told by it.
     splits_idle: bool,
 }
@@ -99,8 +101,9 @@ pub(super) fn lacking(sides: Sides<Runs<'_>>) -> Sides<Lacking> {
     let held = sides.map(|side| PARTS.map(|part| Held::of(&part, side)));
     let unjudged = sides.map(unjudged);
     Sides::of(|side| {
-        let other = if side == Side::Base { Side::Head } else { Side::Base };
-        let mut lacking = Lacking::default();
+        let other = side.other();
+        let has_incomplete_page = sides.get(side).runs.iter().any(|run| run.facts.incomplete_profiles().is_some());
+        let mut lacking = Lacking { has_incomplete_page, ..Lacking::default() };
         for ((part, own), others) in PARTS.iter().zip(held.get(side)).zip(held.get(other)) {
             if own.is_lacking && others.is_held {
                 lacking.events.push(part.what);
@@ -144,7 +147,35 @@ impl Lacking {
     /// Whether what a finding says rests on it.
     fn concerns(&self, finding: &Finding, account: Option<Account>) -> bool {
         let is_activity = account.and_then(Account::parent) == Some(Account::Idle);
-        finding.rests_on.iter().any(|needs| self.capabilities.contains(needs)) || (self.splits_idle && is_activity)
+        finding.rests_on.iter().any(|needs| self.capabilities.contains(needs))
+            || (self.splits_idle && is_activity)
+            || self.lacks_rows_of(finding)
+    }
+
+    /// Whether a finding rests on pages that are not whole.
+    fn lacks_rows_of(&self, finding: &Finding) -> bool {
+        self.has_incomplete_page && finding.rests_on.contains(&Capability::KernelProfile)
+    }
+
+    /// Why it is not known what became of a finding that it concerns.
+    pub(super) fn why(&self, finding: &Finding, side: Side) -> String {
+        let side = side.name();
+        match self.lacks_rows_of(finding) && !self.capabilities.contains(&Capability::KernelProfile) {
+            true => format!("the page of Nsight Compute that was read with the {side} is not whole"),
+            false => format!("the {side} was recorded without what it rests on"),
+        }
+    }
+
+    /// Why more may be found than is; `None` where nothing says so.
+    pub(crate) fn open(&self, side: Side) -> Option<String> {
+        let (side, other) = (side.name(), side.other().name());
+        let page = || {
+            let words = format!("the page of Nsight Compute that was read with the {side} is not whole");
+            self.has_incomplete_page.then_some(words)
+        };
+        let events =
+            self.named().map(|events| format!("the {side} was recorded without {events}, the {other} with it"));
+        Some(format!("{}: what would be found there is not known", events.or_else(page)?))
     }
 
     /// `CUDA API calls and ranges (NVTX)`; `None` where nothing lacks.
@@ -195,7 +226,13 @@ impl Sides<Lacking> {
                 let words = named.fold(words.code(first), |words, rule| words.own(", ").code(rule));
                 words.own(if rules.len() >= MAX_NAMED_RULES { ", …" } else { "" })
             });
-            events.into_iter().chain(rules)
+            let page = lacking.has_incomplete_page.then(|| {
+                let words = format!(
+                    "the page of Nsight Compute that was read with the {side} is not whole: what rests on it is neither new nor gone"
+                );
+                Sentence::default().own(&words)
+            });
+            events.into_iter().chain(rules).chain(page)
         });
         lines.collect()
     }

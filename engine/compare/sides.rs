@@ -10,6 +10,14 @@ pub enum Side {
 }
 
 impl Side {
+    /// The one that it is held against.
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Base => Self::Head,
+            Self::Head => Self::Base,
+        }
+    }
+
     /// The word in reports.
     pub const fn name(self) -> &'static str {
         match self {

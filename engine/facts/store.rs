@@ -191,6 +191,12 @@ impl Facts {
         }
     }
 
+    /// What pages of Nsight Compute that were read with the recording do not tell: times stand, and what is found of its kernels may not
+    /// be all. `None` where they are whole.
+    pub fn incomplete_profiles(&self) -> Option<&str> {
+        self.run()?.text("incomplete_profile_notice")
+    }
+
     /// What keeps the times of a recording, and what is found in it, from being those of the whole program: the one answer for all
     /// that holds a recording against a limit or another, or keeps it for later. `None` where nothing says so.
     pub fn not_whole(&self) -> Option<NotWhole> {

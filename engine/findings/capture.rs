@@ -14,6 +14,7 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
         ("lost_event_notice", "Events may be missing: "),
         ("driver_notice", "The profiler says of the driver or device: "),
         ("capture_notice", "The profiler warned: "),
+        ("incomplete_profile_notice", "What Nsight Compute profiled is not told as a whole: "),
     ] {
         if let Some(notice) = run.text(name) {
             notes.push(Sentence::default().own(words).own("“").value(notice).own("”"));

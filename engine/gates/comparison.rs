@@ -169,12 +169,7 @@ impl<'a> Context<'a> {
     /// Why it is not known what became of findings of at least this severity: rules went wrong, the head was recorded without what
     /// rules look at in the base, or one side alone was recorded with what a finding rests on.
     fn open(&self, least: Severity) -> Option<String> {
-        let lacking = || {
-            let events = self.comparison.lacking.head.named()?;
-            Some(format!(
-                "the head was recorded without {events}, the base with it: what would be found there is not known"
-            ))
-        };
+        let lacking = || self.comparison.lacking.head.open(Side::Head);
         let is_comparable = self.comparison.work.basis.is_comparable();
         let is_unclear = |finding: &FindingChange| {
             is_comparable && finding.is_in_head && finding.state == State::Unclear && !finding.is_settled

@@ -18,6 +18,9 @@ pub(super) fn incomplete(facts: &Facts) -> Option<String> {
     facts.why_not_whole().map(str::to_owned)
 }
 
+/// Why what is found of kernels need not be all.
+const UNTOLD_KERNELS: &str = "a page of Nsight Compute that was read with the report is not whole: what else would be found of its kernels is not known";
+
 /// Rules that are named of those that went wrong.
 const MAX_NAMED_RULES: usize = 5;
 
@@ -50,7 +53,7 @@ pub(super) fn gates(review: &Review, facts: &Facts, conditions: &Conditions) -> 
             _ if budget.limit.is_relative() => None,
             (Metric::Findings(_), _) if incomplete(facts).is_some() => incomplete(facts).map(Err),
             (Metric::Findings(State::New), Some(count)) => {
-                let is_part = is_unjudged || !review.full_rules.is_empty();
+                let is_part = is_unjudged || !review.full_rules.is_empty() || facts.incomplete_profiles().is_some();
                 let told = if is_part { Told::AtLeast } else { Told::All };
                 Some(Ok(vec![Number { told, ..Number::without_base(None, count as f64) }]))
             }
@@ -76,7 +79,8 @@ fn fail_on(review: &Review, facts: &Facts, least: Severity) -> Gate {
     let titles: Vec<&str> = grave.map(|finding| finding.title.as_str()).collect();
     let gate = standing::of_findings(least, &titles, if review.known.is_some() { "new" } else { "" });
     // What was found stands; that nothing was does not.
-    let open = || incomplete(facts).or_else(|| unjudged(&review.errors.iter().collect::<Vec<_>>()));
+    let kernels = || facts.incomplete_profiles().map(|_| UNTOLD_KERNELS.to_owned());
+    let open = || incomplete(facts).or_else(|| unjudged(&review.errors.iter().collect::<Vec<_>>())).or_else(kernels);
     match open().filter(|_| gate.outcome == GateOutcome::Passed) {
         Some(says) => Gate { outcome: GateOutcome::Unknown, says, ..gate },
         None => gate,

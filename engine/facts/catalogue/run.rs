@@ -26,6 +26,13 @@ pub(super) const RUN: &[Fact] = &[
         "Launch shapes of a recording that a page of Nsight Compute has a kernel for: of the same name, grid and block. 0 where its kernels are not those of the recording.",
     ),
     fact(
+        "incomplete_profile_notice",
+        Text,
+        KernelProfile,
+        Incomparable,
+        "What pages of Nsight Compute that were read with a recording do not tell of what was profiled, in words: pages that are cut, rows that could not be used, launches without a duration. Absent where they are whole.",
+    ),
+    fact(
         "product_version",
         Text,
         Report,

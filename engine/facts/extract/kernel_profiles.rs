@@ -12,8 +12,12 @@ use crate::facts::{EntityKind, FactValue};
 use crate::limits::{MAX_DEVICE_COUNT, MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::source::KERNELS_FORMAT_ID;
 use crate::text::kernel_identity::identity;
+use crate::text::plural::counted_as;
 use crate::text::{cut, kernel_names};
 use crate::timeline::{Counter, KernelProfile, KernelProfiles, Page, tensor_ratios};
+
+/// However many pages there are, no more is said of what is wrong with them.
+const MAX_NOTICE_BYTES: usize = 2_000;
 
 /// The facts of profiled kernels alone. The window of a device is the time of its profiled launches.
 pub fn extract_profiles(profiles: &KernelProfiles) -> Facts {
@@ -199,7 +203,30 @@ pub fn join(facts: &mut Facts, profiles: &KernelProfiles) {
         let run = facts.get_mut(run);
         run.set("profile_page", page(profiles));
         run.set("joined_profile_count", run.int("joined_profile_count").unwrap_or(0).saturating_add(joined_count));
+        if let Some(words) = incomplete(profiles) {
+            // Of several pages with the same damage one says it.
+            let known = run.text("incomplete_profile_notice").filter(|known| !known.contains(&words));
+            let words = known.map_or_else(|| words.clone(), |known| format!("{known} {words}"));
+            run.set("incomplete_profile_notice", cut::to_bytes(&words, MAX_NOTICE_BYTES));
+        }
     }
+}
+
+/// What a page does not tell of what was profiled; `None` where nothing says so.
+fn incomplete(profiles: &KernelProfiles) -> Option<String> {
+    let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    let counts = [
+        (profiles.dropped_count, ("row", "rows"), "could not be used"),
+        (profiles.beyond_limit_count, ("row", "rows"), "beyond a limit were not read"),
+        (profiles.untimed_launch_count, ("launch", "launches"), "without a usable duration"),
+    ];
+    let counts = counts.into_iter().filter(|(number, ..)| *number > 0);
+    let counts: Vec<String> = counts
+        .map(|(number, (one, many), words)| format!("{} {words}", counted_as(count(number), one, many)))
+        .collect();
+    let counts = (!counts.is_empty()).then(|| format!("Of a page: {}.", counts.join(", ")));
+    let all: Vec<String> = counts.into_iter().chain(notice(profiles)).collect();
+    (!all.is_empty()).then(|| all.join(" "))
 }
 
 /// What is wrong with a page, and the way out.

@@ -83,6 +83,16 @@ fn untimed() -> Facts {
     Reading::default().facts(&path).unwrap()
 }
 
+/// A recording with a page of Nsight Compute that is cut.
+fn profiled_in_part() -> Facts {
+    let folder = temp::folder();
+    let path = folder.path().join("raw.csv");
+    let whole = kernels::transpose();
+    std::fs::write(&path, whole.clone() + &whole[..whole.len() - 5]).unwrap();
+    let report = fixture("tiny-kernels", SchemaVersion::Nsys2025);
+    Reading { profiles: vec![path], ..Reading::default() }.facts(&report).unwrap()
+}
+
 /// An export of more GPUs than are told apart.
 fn on_many_gpus() -> Facts {
     let folder = temp::folder();
@@ -242,6 +252,7 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&throng()));
     set.extend(names_in(&profiled()));
     set.extend(names_in(&untimed()));
+    set.extend(names_in(&profiled_in_part()));
     set.extend(names_in(&on_many_gpus()));
     set.extend(names_in(&traced()));
     set.extend(names_in(&in_rounds()));

@@ -8,7 +8,7 @@ use super::ncu::{facts, number, run};
 use crate::support::cli::{Printed, coldspot_in};
 use crate::support::formats::Printer;
 use crate::support::kernels::{details, transpose};
-use crate::support::temp;
+use crate::support::{Scenario, SchemaVersion, temp};
 
 const IDENTITY: &str = r#""ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC""#;
 
@@ -237,5 +237,51 @@ fn no_gain_is_a_share_of_a_window_that_is_not_told() {
         let findings = json["findings"].as_array().unwrap();
         let gaining: Vec<&Value> = findings.iter().filter(|finding| !finding["gain"].is_null()).collect();
         assert!(!gaining.is_empty() && gaining.iter().all(|finding| finding["share"].is_null()), "{json:#}");
+    }
+}
+
+/// A page that is read with a recording of the program tells what it lacks, and leaves open what rests on it.
+#[test]
+fn a_page_beside_a_recording_tells_what_it_lacks() {
+    let folder = temp::folder();
+    let path = |name: &str| folder.path().join(name);
+    let run = |size: u64| {
+        let text = format!(
+            "about = \"One kernel.\"\n[kernel]\n\"k(int)\" = {{ run_us = {size}, grid = [512, 1, 1], block = [32, 1, 1] }}\n\
+             [[thread]]\nscript = [{{ repeat = {{ times = 20, do = [{{ launch = {{ kernel = \"k(int)\" }} }}] }} }}]\n"
+        );
+        Scenario::parse(&text).write(SchemaVersion::Nsys2025, &path(&format!("{size}.sqlite")));
+    };
+    run(100);
+    run(101);
+    let of = |page: &str, arguments: &[&str]| {
+        std::fs::write(path("kernels.csv"), page).unwrap();
+        coldspot_in(folder.path(), &[arguments, &["--ncu", "kernels.csv"]].concat())
+    };
+    let review = |page: &str| of(page, &["review", "100.sqlite", "--format", "markdown"]).out();
+    let gates = |page: &str| {
+        let reviewed = of(page, &["review", "100.sqlite", "--fail-on", "high", "--format", "json"]).json();
+        let compare = ["compare", "100.sqlite", "101.sqlite", "--fail-on", "high", "--format", "json"];
+        let compared = of(page, &compare).json();
+        let said = compared["work"]["notes"].to_string() + &compared["gates"].to_string();
+        (reviewed["gates"][0]["outcome"].clone(), compared["gates"][1]["outcome"].clone(), said)
+    };
+    let whole = page(&["12345.6"; 3]);
+    let says = "What Nsight Compute profiled is not told as a whole";
+    assert!(!review(&whole).contains(says));
+    let (reviewed, compared, said) = gates(&whole);
+    assert_eq!((reviewed, compared), ("passed".into(), "passed".into()), "{said}");
+    let without_units = whole.lines().enumerate().filter(|(row, _)| *row != 1).map(|(_, row)| format!("{row}\n"));
+    for (page, words) in [
+        (whole[..whole.len() - 5].to_owned(), "1 row could not be used. The last line of the page has no end"),
+        (page(&["12345.6", "n/a"]), "1 launch without a usable duration"),
+        (whole.replace("\n\"1\",", "\n\"\","), "1 row could not be used"),
+        (without_units.collect(), "The page has no row of units"),
+    ] {
+        let told = review(&page);
+        assert!(told.contains(says) && told.contains(words), "{words}: {told}");
+        let (reviewed, compared, said) = gates(&page);
+        assert_eq!((reviewed, compared), ("unknown".into(), "unknown".into()), "{words}: {said}");
+        assert!(said.contains("the page of Nsight Compute that was read with the head is not whole"), "{said}");
     }
 }
