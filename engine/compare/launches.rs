@@ -129,6 +129,7 @@ impl Launches {
     }
 
     /// Whether both sides do the same work, or one does the other's a whole number of times, in other numbers of steps than that makes.
+    /// As many steps are the same steps, and one side does more in each.
     pub(super) fn parts_steps_otherwise(&self, steps: Sides<i64>) -> bool {
         let once = Sides { base: 1, head: 1 };
         let units = if self.is_same(once.map(|unit| unit as f64)) { Some(once) } else { self.multiple(1) };
@@ -136,7 +137,7 @@ impl Launches {
             let Sides { base, head } = steps.zip(units).map(|(count, units)| count as f64 / units as f64);
             (base - head).abs() <= 2.0 * SAME_SHARE * base.max(head)
         };
-        units.is_some_and(|units| !is_so_often(units))
+        units.is_some_and(|units| !is_so_often(units) && !is_so_often(once))
     }
 
     /// Whether most of the work is the same, and what differs may be the change under review.

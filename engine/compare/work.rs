@@ -43,6 +43,8 @@ pub struct Work {
     pub launch_count: Sides<i64>,
     /// Steps, where both sides have them.
     pub step_count: Option<Sides<i64>>,
+    /// Steps that are not the same on both sides, and therefore are no unit.
+    pub(crate) other_steps: Option<Sides<i64>>,
     /// Whether the sides cannot be compared because what they launch differs.
     pub(super) is_other: bool,
     /// Units of work in each run, where they differ within a side.
@@ -120,6 +122,7 @@ pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms, lacking: &Sides<Lacking
         run_units,
         units,
         step_count: steps.map(|steps| steps.count),
+        other_steps,
         replaced: launches.replaced,
         basis,
     };

@@ -123,22 +123,34 @@ fn the_same_work_in_more_steps_is_not_compared_by_step() {
     let of = |us: i64, steps: i64| {
         let kernels: Vec<Kernel> =
             ALL.iter().map(|(name, count, _, blocks, first)| (*name, *count, us, *blocks, *first)).collect();
-        let mut run = run(&kernels);
-        let (device, window_ns) =
-            run.facts.devices().first().map(|(id, gpu)| (*id, gpu.int("window_ns").unwrap())).unwrap();
-        let device = run.facts.get_mut(device);
-        device.set("step_name", "step");
-        let step_ns = window_ns / steps;
-        [("step_count", steps), ("step_median_ns", step_ns), ("steady_ns", window_ns)]
-            .iter()
-            .for_each(|(name, value)| device.set(name, *value));
-        run
+        in_steps(&kernels, steps)
     };
     let halved = compare(&[of(12, 60)], &[of(18, 120)], Terms::default()).unwrap();
     assert_eq!((&halved.work.basis, halved.outcome), (&Basis::Run, Outcome::Slower), "{}", halved.verdict.plain());
     assert!(halved.verdict.plain().contains("a step is not the same on both"), "{}", halved.verdict.plain());
     let as_often = compare(&[of(12, 60)], &[of(18, 60)], Terms::default()).unwrap();
     assert!(matches!(as_often.work.basis, Basis::Step { .. }));
+    // Who launches all twice in as many steps does twice the work in each.
+    let twice: Vec<Kernel> =
+        ALL.iter().map(|(name, count, _, blocks, first)| (*name, 2 * count, 12, *blocks, *first)).collect();
+    for terms in [Terms::default(), Terms { same_work: true, ..Terms::default() }] {
+        let twice = compare(&[of(12, 60)], &[in_steps(&twice, 60)], terms).unwrap();
+        assert!(matches!(twice.work.basis, Basis::Step { .. }), "{}", twice.verdict.plain());
+        assert_eq!((twice.outcome, twice.work.other_steps), (Outcome::Slower, None), "{}", twice.verdict.plain());
+        assert!((twice.time.unwrap().change.share.unwrap() - 1.0).abs() < 0.05);
+    }
+}
+
+/// A run of these kernels whose window is marked as so many steps of one length.
+fn in_steps(kernels: &[Kernel], steps: i64) -> Run {
+    let mut run = run(kernels);
+    let (device, window_ns) =
+        run.facts.devices().first().map(|(id, gpu)| (*id, gpu.int("window_ns").unwrap())).unwrap();
+    let device = run.facts.get_mut(device);
+    device.set("step_name", "step");
+    let facts = [("step_count", steps), ("step_median_ns", window_ns / steps), ("steady_ns", window_ns)];
+    facts.iter().for_each(|(name, value)| device.set(name, *value));
+    run
 }
 
 #[test]

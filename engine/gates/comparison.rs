@@ -86,7 +86,8 @@ impl<'a> Context<'a> {
                 Slower::By(most) => standing::holds(change, Limit::ByShare(most)),
             })
         };
-        let open = || self.hidden_device().or_else(|| self.long_warm_up()).or_else(behind);
+        let open =
+            || self.hidden_device().or_else(|| self.longer_steps()).or_else(|| self.long_warm_up()).or_else(behind);
         let (outcome, says) = match self.incomplete().or_else(open) {
             Some(why) if outcome == GateOutcome::Passed => (GateOutcome::Unknown, why),
             _ => (outcome, says),
@@ -102,6 +103,17 @@ impl<'a> Context<'a> {
     fn hidden_device(&self) -> Option<String> {
         let why = "one side alone says what its GPUs are: they may be others than those of the other";
         self.comparison.lacking.hides_device().then(|| why.to_owned())
+    }
+
+    /// Why each step may have become slower, where both sides mark steps and those of the head hold more of the work.
+    fn longer_steps(&self) -> Option<String> {
+        let work = &self.comparison.work;
+        let Sides { base, head } = work.other_steps.filter(|_| !work.is_said_same)?;
+        let is_longer = base as f64 * work.units().head > head as f64 * work.units().base;
+        is_longer.then(|| {
+            let [base, head] = [base, head].map(number::count);
+            format!("the head does in {head} steps what takes the base {base}: each may take longer")
+        })
     }
 
     /// Why steps that do not count may be more than warm-up.
@@ -213,8 +225,13 @@ impl<'a> Context<'a> {
         };
         // What was found stands; that nothing was, or that it does not matter, does not.
         let behind = || self.behind(|change| change.trend() == Trend::Down);
-        let may_be_slower =
-            || self.hidden_device().or_else(|| self.long_warm_up()).or_else(behind).filter(|_| is_exempt);
+        let may_be_slower = || {
+            self.hidden_device()
+                .or_else(|| self.longer_steps())
+                .or_else(|| self.long_warm_up())
+                .or_else(behind)
+                .filter(|_| is_exempt)
+        };
         if_known(gate, || self.open(least).or_else(may_be_slower))
     }
 
