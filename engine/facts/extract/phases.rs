@@ -140,19 +140,44 @@ impl Told {
         if told.measured.is_none() && !steps.as_ref().is_some_and(are_marked) {
             ops.start_up = steps::start_up(timeline, marks, ops, launches.as_ref()).unwrap_or_default();
         }
-        told.steps = steps.map(|steps| within(steps, ops.window)).filter(|steps| !steps.steps.is_empty());
-        let steady = told.steps.as_ref().map_or(&[][..], |steps| Phases::steady_of(ops.window, steps));
+        told.set_steps(steps.map(|steps| within(steps, ops.window)), ops.window);
+        told
+    }
+
+    /// The steps within a window, and what these tell.
+    fn set_steps(&mut self, steps: Option<Steps>, window: Interval) {
+        self.steps = steps.filter(|steps| !steps.steps.is_empty());
+        let steady = self.steps.as_ref().map_or(&[][..], |steps| Phases::steady_of(window, steps));
         let usual_ns = median(&mut steady.iter().map(|step| step.device.len_ns()).collect::<Vec<_>>()).unwrap_or(0);
         let is_slow = |part: &Interval| part.len_ns() as f64 >= SLOW_RATIO * usual_ns as f64;
-        told.slow_steps = Union::of(steady.iter().map(|step| step.device).filter(is_slow));
-        let unmarked = told.steps.as_ref().filter(|steps| !are_marked(steps) && !steady.is_empty());
+        self.slow_steps = Union::of(steady.iter().map(|step| step.device).filter(is_slow));
+        let unmarked = self.steps.as_ref().filter(|steps| !are_marked(steps) && !steady.is_empty());
         let rounds = unmarked.map_or(steady, |steps| &steps.steps);
         // One that is so much longer goes on with something else: the next one begins behind that.
         let holds_more = |part: &Interval| {
             usual_ns > 0 && unmarked.is_some() && part.len_ns() >= usual_ns.saturating_mul(HOLDS_MORE_RATIO)
         };
-        told.rounds = Union::of(rounds.iter().map(|step| step.device).filter(|part| !holds_more(part)));
-        told
+        let rounds = Union::of(rounds.iter().map(|step| step.device).filter(|part| !holds_more(part)));
+        self.rounds = rounds;
+    }
+
+    /// Measures a phase that other devices tell. Their steps begin and end a little before or after its own, which are of it where
+    /// most of them lies in it.
+    fn measure(&mut self, phase: Option<Phase>, window: Interval) {
+        self.measured = phase;
+        let Some(mut steps) = self.steps.take() else { return };
+        let is_earlier = |step: &steps::Step| step.device.start < window.start;
+        let is_within = |step: &steps::Step| 2 * step.device.overlap_ns(window) >= step.device.len_ns().max(1);
+        let outside = || steps.steps.iter().filter(|step| !is_within(step));
+        let earlier_count = outside().filter(|step| is_earlier(step)).count();
+        let later_count = outside().count() - earlier_count;
+        let end_ns = steps.steps.last().map_or(window.end, |last| last.device.end);
+        self.earlier_step_count += earlier_count;
+        if phase == Some(Phase::Steady) && are_marked(&steps) {
+            self.later = Some((later_count, end_ns));
+        }
+        steps.steps.retain(is_within);
+        self.set_steps(Some(steps), window);
     }
 }
 
@@ -292,8 +317,8 @@ pub(super) fn tell(
         for ((ops, told), keeps) in
             ops.iter_mut().zip(&mut told).zip(&mut keeps).filter(|((_, told), _)| told.measured.is_none())
         {
-            told.measured = view.phase;
             *keeps = ops.narrow(hull);
+            told.measure(view.phase, ops.window);
         }
     } else if let Some(phase) = view.phase.filter(|phase| *phase != Phase::Steady) {
         return Err(ScopeError::NoSuchPhase { phase: phase.id() });

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::cli::{Printed, coldspot};
 use crate::support::facts_files::{Folder, each, facts, fixture, scaled, without_steps};
-use crate::support::{SchemaVersion, scenario};
+use crate::support::{Scenario, SchemaVersion, scenario, temp};
 
 fn compared(base: &str, head: &str, more: &[&str]) -> Value {
     coldspot(&[&["compare", base, head, "--format", "json"], more].concat()).json()
@@ -316,4 +316,48 @@ fn real_pairs_are_judged_as_an_expert_would() {
     let json = compared(&exporters[0], &exporters[1], &[]);
     assert_eq!(json["outcome"], "no_change");
     assert!(["new", "gone", "worse", "better", "unclear"].iter().all(|state| json["counts"][state] == 0));
+}
+
+/// Two ranks on a GPU each, twelve steps of four kernels of so many microseconds; the first rank does not mark the first ones.
+fn two_ranks(kernel_us: u64, unmarked: u64, path: &Path) {
+    let kernels = r#"{ launch = { kernel = "k" } }, "#.repeat(4) + r#"{ sync = { api = "cudaDeviceSynchronize" } }"#;
+    let thread = |process: usize, unmarked: u64| {
+        let marked = format!(r#"{{ range = {{ name = "step {{i}}", do = [{kernels}] }} }}"#);
+        let plain = format!(r#"{{ repeat = {{ times = {unmarked}, do = [{kernels}] }} }},"#);
+        let plain = if unmarked > 0 { plain } else { String::new() };
+        let times = 12 - unmarked;
+        format!(
+            "[[thread]]\nprocess = {process}\nscript = [{plain} {{ repeat = {{ times = {times}, from = {unmarked}, do = [{marked}] }} }}]\n"
+        )
+    };
+    let text = format!(
+        "about = \"Two ranks.\"\n[[gpu]]\nid = 0\n[[gpu]]\nid = 1\n[[process]]\npid = 11\nname = \"rank0\"\ngpus = [0]\n[[process]]\npid = 12\nname = \"rank1\"\ngpus = [1]\n\
+         [kernel]\nk = {{ name = \"void k(float*)\", run_us = {kernel_us}, grid = [864, 1, 1], block = [256, 1, 1] }}\n{}{}",
+        thread(0, unmarked),
+        thread(1, 0),
+    );
+    Scenario::parse(&text).write(SchemaVersion::Nsys2025, path);
+}
+
+/// The steps of each GPU are those within the window that is measured, whichever GPU tells it.
+#[test]
+fn steps_that_one_gpu_marks_later_are_compared_on_all() {
+    let folder = temp::folder();
+    let path = |name: &str| folder.path().join(name);
+    two_ranks(500, 0, &path("base.sqlite"));
+    for unmarked in [2, 4, 8] {
+        let head = path(&format!("head{unmarked}.sqlite"));
+        two_ranks(740, unmarked, &head);
+        let facts = coldspot(&["facts", head.to_str().unwrap(), "--phase", "steady", "--format", "json"]).json();
+        for device in facts["devices"].as_array().unwrap() {
+            let [steps, mean] = ["steady_step_count", "steady_ns"].map(|fact| device[fact].as_i64().unwrap());
+            let mean_us = mean / steps / 1_000;
+            assert!((2_900..3_100).contains(&mean_us), "{unmarked}: {steps} steps of {mean_us} us");
+        }
+        let base = path("base.sqlite");
+        let compared = ["compare", base.to_str().unwrap(), head.to_str().unwrap(), "--fail-on", "slower"];
+        let json = coldspot(&[&compared[..], &["--format", "json"]].concat()).json();
+        assert_eq!(json["outcome"], "slower", "{unmarked}: {}", json["verdict"]);
+        assert_eq!(json["gates"][0]["outcome"], "failed", "{unmarked}: {}", json["gates"]);
+    }
 }
