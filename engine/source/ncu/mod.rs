@@ -28,7 +28,7 @@ use crate::files;
 use crate::limits::MAX_KERNEL_PROFILE_COUNT;
 use crate::text::cut;
 use crate::text::mangled::Demangler;
-use crate::timeline::{Counter, Counters, KernelProfile, KernelProfiles};
+use crate::timeline::{Counter, Counters, KernelProfile, KernelProfiles, Page};
 
 const IMPORT: &str = "Print a report of Nsight Compute with: ncu --import FILE.ncu-rep --csv --page raw > kernels.csv";
 
@@ -155,7 +155,10 @@ fn kernels(bytes: impl Read, options: &ReadOptions, progress: &dyn Progress) -> 
             Row::Launch(next) => {
                 groups.profiles.lacks_units |= columns.lacks_units();
                 match &mut open {
-                    Some(open) if open.id == next.id && open.name == next.name => open.take(&next),
+                    // Rows of the page `raw` hold a launch each.
+                    Some(open) if columns.page() == Page::Details && open.is_of(&next) => {
+                        groups.profiles.dropped_count += u64::from(open.take(&next));
+                    }
                     _ => open.replace(next).into_iter().for_each(|done| groups.add(*done)),
                 }
             }
@@ -185,6 +188,8 @@ struct Groups {
     known: HashMap<Key, usize>,
     name_bytes: usize,
     demangler: Demangler,
+    /// All durations that are in a sum.
+    total_ns: i64,
 }
 
 impl Groups {
@@ -194,6 +199,7 @@ impl Groups {
             known: HashMap::default(),
             name_bytes,
             demangler: Demangler::default(),
+            total_ns: 0,
         }
     }
 
@@ -232,6 +238,10 @@ impl Groups {
                 kernels.len() - 1
             }
         };
+        // Beyond what a sum can hold nothing is a time.
+        let total_ns = ns.and_then(|ns| self.total_ns.checked_add(ns));
+        let ns = ns.filter(|_| total_ns.is_some());
+        self.total_ns = total_ns.unwrap_or(self.total_ns);
         self.profiles.untimed_launch_count += u64::from(ns.is_none());
         if let Some(kernel) = kernels.get_mut(index) {
             add_to(kernel, launch, ns);

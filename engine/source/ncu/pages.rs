@@ -21,6 +21,7 @@ pub(super) struct Columns {
     /// Absent on pages of versions before 2022, where rows tell them.
     sizes: Option<Sizes>,
     device: Option<usize>,
+    launcher: [Option<usize>; 3],
     capability: Option<usize>,
     cells: Cells,
 }
@@ -60,6 +61,8 @@ struct Details {
 pub(super) struct Launch {
     pub(super) id: u64,
     pub(super) name: String,
+    /// The cells that tell which process launched it, in which context and stream: ids of several processes are the same.
+    pub(super) launcher: [String; 3],
     pub(super) device: i64,
     pub(super) compute_capability: Option<(i64, i64)>,
     pub(super) device_name: Option<String>,
@@ -122,6 +125,7 @@ impl Columns {
             kernel: find("Kernel Name")?,
             sizes,
             device: find("Device"),
+            launcher: ["Process ID", "Context", "Stream"].map(find),
             capability: find("CC"),
             cells,
         })
@@ -211,6 +215,7 @@ impl Columns {
         let mut launch = Launch {
             id,
             name: row.get(self.kernel).filter(|name| !name.trim().is_empty())?.to_owned(),
+            launcher: self.launcher.map(|at| at.and_then(|at| row.get(at)).unwrap_or_default().trim().to_owned()),
             grid_blocks,
             block_threads,
             device: self.device.and_then(|at| row.get(at)).and_then(|text| text.trim().parse().ok()).unwrap_or(0),
@@ -243,12 +248,22 @@ impl Columns {
 }
 
 impl Launch {
-    /// Takes what a further row says of it.
-    pub(super) fn take(&mut self, next: &Self) {
+    /// Whether a row of another number is about the same launch.
+    pub(super) fn is_of(&self, next: &Self) -> bool {
+        let of = |launch: &Self| (launch.id, launch.device);
+        of(self) == of(next) && self.name == next.name && self.launcher == next.launcher
+    }
+
+    /// Takes what a further row says of it. Returns whether that is how long it took, which is known to be another time.
+    #[must_use]
+    pub(super) fn take(&mut self, next: &Self) -> bool {
+        let durations = self.counters.get(Counter::Duration).zip(next.counters.get(Counter::Duration));
+        let is_contradiction = durations.is_some_and(|(known, told)| known != told);
         self.counters.take(&next.counters);
         // A row tells one of them, or both as every row does.
         self.grid_blocks = self.grid_blocks.max(next.grid_blocks);
         self.block_threads = self.block_threads.max(next.block_threads);
+        is_contradiction
     }
 }
 

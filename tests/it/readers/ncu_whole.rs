@@ -285,3 +285,40 @@ fn a_page_beside_a_recording_tells_what_it_lacks() {
         assert!(said.contains("the page of Nsight Compute that was read with the head is not whole"), "{said}");
     }
 }
+
+/// Of several processes launches have the same ids.
+#[test]
+fn launches_of_one_id_are_each_counted() {
+    let base = page(&["100"; 10]);
+    let (first, last) = (page(&["900"; 10]), rows(&["90"; 10]));
+    let by_process = first.clone() + &last.replace("\"7\",\"app\"", "\"8\",\"app\"");
+    let sorted = |page: &str| {
+        let (head, rows): (Vec<&str>, Vec<&str>) = page.lines().partition(|row| {
+            !row.starts_with(|c: char| c == '"') || row.starts_with("\"ID") || row.starts_with("\"\"")
+        });
+        let mut rows = rows;
+        rows.sort_by_key(|row| row.split(',').next().map(str::to_owned));
+        [head, rows].concat().join("\n") + "\n"
+    };
+    for head in [sorted(&by_process), sorted(&(first + &last))] {
+        assert_eq!(run(&facts(&head), "dropped_event_count"), Some(0));
+        assert_eq!(number(&facts(&head), "sum_ns"), Some(9_900_000.0), "{head}");
+        let (outcomes, said) = gates(&base, &head);
+        assert_ne!(outcomes[0], "passed", "{said}");
+    }
+    // On the page `details` a number has a row: told twice and not the same, it is damage.
+    let duration = details().lines().find(|row| row.contains("\"Duration\"")).unwrap().to_owned() + "\n";
+    let twice = |other: &str| details().replacen(&duration, &(duration.clone() + &duration.replace("1.06", other)), 1);
+    assert_eq!(run(&facts(twice("1.06")), "dropped_event_count"), Some(0));
+    assert_eq!(run(&facts(twice("0.09")), "dropped_event_count"), Some(1));
+    assert!(facts(twice("0.09")).why_not_whole().is_some());
+}
+
+#[test]
+fn durations_beyond_what_a_sum_holds_are_no_time() {
+    let of = |us: &str, count: usize| facts(page(&vec![us; count]));
+    assert_eq!(of("1000000000000", 9).why_not_whole(), None);
+    let many = of("1000000000000", 9_300);
+    assert_eq!(run(&many, "untimed_launch_count"), Some(77));
+    assert!(many.why_not_whole().is_some());
+}
