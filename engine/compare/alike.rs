@@ -156,6 +156,12 @@ pub(super) fn devices_differ(sides: Sides<Runs<'_>>) -> Option<Sentence> {
     })
 }
 
+/// Whether a run ran on other GPUs than another one, or on more or fewer.
+pub(super) fn is_on_others(run: &Run, other: &Run) -> bool {
+    let (own, theirs) = (gpus(run), gpus(other));
+    own.len() != theirs.len() || others(&own, &theirs).is_some()
+}
+
 /// What differs in the GPUs of two runs, with a pair that does.
 enum Others<'a> {
     Gpus((&'a str, &'a str)),

@@ -1,6 +1,8 @@
 //! How often noise alone is called a change, and a true change is found: runs drawn with a seed, each as a whole faster or slower
 //! than the next, as clocks and temperatures have it.
 
+use crate::facts::{EntityKind, FactValue};
+
 use super::measure::{Change, Noise, Trend, Values};
 use super::{OddRun, Outcome, Run, Side, Sides, Terms, compare, samples};
 
@@ -84,6 +86,27 @@ fn one_odd_run_hides_nothing_and_is_named() {
         assert_eq!(odd, [(side, index)]);
         let name = format!("Left out of the {}: {}.sqlite", side.name(), index + 1);
         assert!(comparison.verdict.plain().contains(&name), "{}", comparison.verdict.plain());
+    }
+}
+
+/// A run that differs because a part of it is missing, or because it ran on another GPU, is not left out: nothing may be said of its side.
+#[test]
+fn a_run_that_is_not_whole_or_ran_elsewhere_is_never_left_out_as_odd() {
+    let with = |fact: &str, value: FactValue, kind: EntityKind| {
+        let mut head = runs(&[490, 491, 3_000]);
+        let id = head[2].facts.of_kind(kind).next().unwrap().0;
+        head[2].facts.get_mut(id).set(fact, value);
+        compare(&runs(&[500, 501, 502]), &head, Terms::default()).unwrap()
+    };
+    let whole = with("dropped_event_count", 0_i64.into(), EntityKind::Run);
+    assert_eq!((whole.odd.len(), whole.outcome), (1, Outcome::NoChange));
+    for (fact, value, kind) in [
+        ("is_file_damaged", FactValue::from(true), EntityKind::Run),
+        ("unread_row_count", 7_i64.into(), EntityKind::Run),
+        ("name", "Another GPU".into(), EntityKind::Device),
+    ] {
+        let comparison = with(fact, value, kind);
+        assert_eq!((comparison.odd.len(), comparison.outcome), (0, Outcome::NotComparable), "{fact}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Runs that went another way than the others of their side: named, and left out, so that one of them hides nothing.
 
+use super::alike::is_on_others;
 use super::measure::median;
 use super::rounds::Rounds;
 use super::runs::{Run, int};
@@ -36,7 +37,14 @@ fn of_side(side: Side, runs: &[Run]) -> Vec<OddRun> {
     let odd = |(index, share): (usize, f64)| OddRun { side, index, name: runs[index].name.clone(), share };
     let most = runs.len().div_ceil(RUNS_FOR_EACH).min((runs.len() - 1) / 2);
     let found = (1..=most).rev().map(|count| outside(&times, count)).find(|found| !found.is_empty());
-    found.unwrap_or_default().into_iter().map(odd).collect()
+    let found = found.unwrap_or_default();
+    // What is not whole, or ran elsewhere, is no run like the others: left out, nobody would learn of it.
+    let other =
+        (0..runs.len()).find(|index| found.iter().all(|(odd, _)| odd != index)).and_then(|index| runs.get(index));
+    let is_like_others = |(index, _): &(usize, f64)| {
+        runs[*index].facts.not_whole().is_none() && !other.is_some_and(|other| is_on_others(&runs[*index], other))
+    };
+    found.into_iter().filter(is_like_others).map(odd).collect()
 }
 
 /// The so many times that lie farthest from the middle, with how far, if all of them lie apart from the others.
