@@ -128,6 +128,9 @@ pub struct Time {
     pub behind: Option<WithBehind>,
     /// How long the windows go on behind the last step that counts, where that is longer in the head by more than noise of all.
     pub tail_ns: Option<Sides<i64>>,
+    /// How long GPUs compute before the steps that count, where that is longer in the head by a part of those steps: steps that nothing
+    /// marks may lie there.
+    pub lead_ns: Option<Sides<i64>>,
 }
 
 /// What steps behind the steady state make of a change.
@@ -311,7 +314,7 @@ fn time(sides: Sides<Runs<'_>>, work: &Work, devices: &[DeviceChange], noise: &N
     }
     let change = ledger::slowest(devices, noise)?;
     let of = if matches!(work.basis, Basis::Unit { .. }) { TimeOf::Unit } else { TimeOf::Window };
-    Some(Time { of, change, median: None, slow: None, warm_up: None, behind: None, tail_ns: None })
+    Some(Time { of, change, median: None, slow: None, warm_up: None, behind: None, tail_ns: None, lead_ns: None })
 }
 
 fn step_time(sides: Sides<Runs<'_>>, noise: &Noise) -> Option<Time> {
@@ -345,8 +348,12 @@ fn step_time(sides: Sides<Runs<'_>>, noise: &Noise) -> Option<Time> {
     let behind = Some(behind).filter(|_| differs(&with_behind, &change, noise));
     let warm_up = is_more.then_some(warm_up);
     let tail_ns = tail_ns(sides, noise);
-    Some(Time { of: TimeOf::Step, change, median: Some(median), slow, warm_up, behind, tail_ns })
+    let lead_ns = lead_ns(sides);
+    Some(Time { of: TimeOf::Step, change, median: Some(median), slow, warm_up, behind, tail_ns, lead_ns })
 }
+
+/// From this part of the steps that count on, what is computed before them may be steps too.
+const LEAD_SHARE: f64 = 0.25;
 
 /// What comes behind the steps that count, where the head takes longer for it by more than the noise of the whole.
 fn tail_ns(sides: Sides<Runs<'_>>, noise: &Noise) -> Option<Sides<i64>> {
@@ -355,6 +362,15 @@ fn tail_ns(sides: Sides<Runs<'_>>, noise: &Noise) -> Option<Sides<i64>> {
     let more_ns = tail.head.median.saturating_sub(tail.base.median);
     let is_more = more_ns as f64 > noise.floor_share * whole.base.median as f64;
     is_more.then_some(Sides { base: tail.base.median, head: tail.head.median })
+}
+
+/// What GPUs compute before the steps that count, where that grew by a part of what they compute in these.
+fn lead_ns(sides: Sides<Runs<'_>>) -> Option<Sides<i64>> {
+    let of = |part: fn((i64, i64)) -> i64| sides.map(|side| side.measure(|run| rounds::lead(run).map(part))).both();
+    let (lead, steps) = (of(|(lead, _)| lead)?, of(|(_, steps)| steps)?);
+    let more_ns = lead.head.median.saturating_sub(lead.base.median);
+    let is_more = more_ns as f64 > LEAD_SHARE * steps.head.median as f64;
+    is_more.then_some(Sides { base: lead.base.median, head: lead.head.median })
 }
 
 /// Whether a number went another way than another one, or much farther.

@@ -186,6 +186,18 @@ pub(super) fn tail(run: &Run) -> Option<(i64, i64)> {
     run.devices().into_iter().filter_map(of_device).max()
 }
 
+/// How long the GPU that computes most before the steady state does so, and how long it computes in that. `None` where the whole window
+/// is measured.
+pub(super) fn lead(run: &Run) -> Option<(i64, i64)> {
+    let of_device = |(id, device): (EntityId, &Entity)| {
+        let phases = run.facts.of_kind(EntityKind::Phase);
+        let own = phases.filter(|(phase, _)| run.facts.related(*phase, EntityKind::Device) == Some(id));
+        let lead_ns = own.map(|(_, phase)| int(phase, "compute_ns")).fold(0, i64::saturating_add);
+        device.get("phase").is_some().then(|| (lead_ns, int(device, "compute_ns")))
+    };
+    run.devices().into_iter().filter_map(of_device).max()
+}
+
 /// A step ends where the next begins, so the last one lacks the time before the next: as much idle time as the median step has
 /// more.
 pub(super) fn missing_ns(device: &Entity, steps: &[&Entity]) -> i64 {

@@ -86,7 +86,7 @@ pub(super) fn verdict(measured: &Measured, cause: Option<&Sentence>, against: Op
         Outcome::Slower => format!("Slower: {}", moved(measured, time)),
         _ => same(measured, time),
     });
-    let words = words.own(&steps(time)).own(&warm_up(time)).own(&behind(time)).own(&tail(time));
+    let words = words.own(&steps(time)).own(&warm_up(time)).own(&behind(time)).own(&tail(time)).own(&lead(time));
     let words = measured.odd.iter().fold(words, left_out);
     let words = match measured.work.differences.as_slice() {
         [] => words,
@@ -176,6 +176,13 @@ fn tail(time: &Time) -> String {
     let Some(Sides { base, head }) = time.tail_ns.filter(|_| time.behind.is_none()) else { return String::new() };
     let [base, head] = [base, head].map(number::duration);
     format!(" What comes behind the last step that counts takes {head} after {base}.")
+}
+
+/// What GPUs compute before the steps that count.
+fn lead(time: &Time) -> String {
+    let Some(lead) = time.lead_ns else { return String::new() };
+    let Sides { base, head } = lead.map(number::duration);
+    format!(" Before the steps that count the GPU computes for {head} after {base}.")
 }
 
 fn before(count: usize) -> String {

@@ -129,8 +129,8 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// Why what lies behind the steps that count may be what became slower: with steps there the change is not one that may pass, or all
-    /// of it takes longer.
+    /// Why what lies behind or before the steps that count may be what became slower: with steps there the change is not one that may
+    /// pass, or all of it takes longer.
     fn behind(&self, passes: impl FnOnce(&Change) -> bool) -> Option<String> {
         let time = self.comparison.time.as_ref()?;
         let with_steps = time.behind.and_then(|WithBehind { steps, change }| {
@@ -149,7 +149,13 @@ impl<'a> Context<'a> {
                 format!("what comes behind the last step that counts takes {head} in the head, {base} in the base");
             time.tail_ns.map(|_| says)
         };
-        with_steps.or_else(tail)
+        let lead = || {
+            let Sides { base, head } = time.lead_ns?.map(number::duration);
+            Some(format!(
+                "before the steps that count the GPU computes for {head} in the head, for {base} in the base: steps that nothing marks may lie there"
+            ))
+        };
+        with_steps.or_else(tail).or_else(lead)
     }
 
     /// The same of a limit of time against the base.

@@ -140,3 +140,28 @@ fn what_comes_behind_the_last_step_passes_no_gate_of_time_where_it_grew() {
     assert_eq!(outcomes(of(Asked::Steady, 400), of(Asked::Steady, 3)).0, [Passed, Passed, Unknown]);
     assert_eq!(outcomes(of(Asked::Whole, 3), of(Asked::Whole, 3)).0, [Passed; 3]);
 }
+
+#[test]
+fn what_is_computed_before_the_first_step_passes_no_gate_where_it_grew() {
+    let fail_on = FailOn { findings: Threshold::Never, slower: Some(Slower::Verdict) };
+    let of = |lead_ms: i64| {
+        let mut run = Steps { ms: vec![10; 40], pause: (0, 0), steady: 0..40 }.run(Asked::Steady);
+        let device = run.facts.devices()[0].0;
+        run.facts.get_mut(device).set("compute_ns", 400_000_000_i64);
+        let phase = run.facts.add(EntityKind::Phase, "gpu0/set-up", &[device]);
+        run.facts.get_mut(phase).set("compute_ns", lead_ms * 1_000_000);
+        run
+    };
+    let said = |base: i64, head: i64| {
+        let (base, head) = ([of(base)], [of(head)]);
+        let comparison = compare(&base, &head, Terms::default()).unwrap();
+        (outcome(&comparison, &base, &head, fail_on).0, comparison.verdict.plain())
+    };
+    let (outcome, words) = said(3, 300);
+    assert_eq!(outcome, GateOutcome::Unknown);
+    assert!(words.contains("Before the steps that count the GPU computes for 300 ms after 3 ms."), "{words}");
+    // Less of it, as much, or a little more is start-up.
+    for (base, head) in [(300, 3), (300, 300), (3, 90)] {
+        assert_eq!(said(base, head).0, GateOutcome::Passed, "{base} {head}");
+    }
+}

@@ -247,7 +247,7 @@ mod tests {
         let of = |mean: i64, median: i64| {
             let (change, median) = (change(mean, false), Some(change(median, true)));
             let time =
-                Time { of: TimeOf::Step, change, median, slow: None, warm_up: None, behind: None, tail_ns: None };
+                Time { of: TimeOf::Step, change, median, slow: None, warm_up: None, behind: None, tail_ns: None, lead_ns: None };
             of_time(&time, 0.03, Outcome::NoChange)
         };
         assert_eq!(of(1_046, 940).0, GateOutcome::Failed);
