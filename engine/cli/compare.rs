@@ -83,6 +83,19 @@ impl Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let (base, head) = match arguments.reports.as_slice() {
+        [base, head] => (std::slice::from_ref(base), std::slice::from_ref(head)),
+        _ => (arguments.base.as_slice(), arguments.head.as_slice()),
+    };
+    let output = arguments.output.output.as_deref();
+    let formats = format::or_default(arguments.formats.clone(), output);
+    format::check(&formats)?;
+    let configuration = arguments.judging.configuration_file();
+    let inputs = || arguments.reading.files(base.iter().chain(head).map(PathBuf::as_path));
+    let inputs = || inputs().chain(arguments.baseline.as_deref()).chain(configuration.as_deref());
+    for file in format::files(&formats, output) {
+        output::refuse_overwrite(inputs(), Some(file))?;
+    }
     let analysis = arguments.judging.analysis(&arguments.reading)?;
     let mut request = arguments.judging.request(arguments.fail_on)?;
     request.about = About {
@@ -96,16 +109,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     request.budgets_on_other_work = arguments.budgets_on_other_work;
     request.terms = Terms { noise_share: arguments.noise, same_work: arguments.same_work };
-    let (base, head) = match arguments.reports.as_slice() {
-        [base, head] => (std::slice::from_ref(base), std::slice::from_ref(head)),
-        _ => (arguments.base.as_slice(), arguments.head.as_slice()),
-    };
-    let output = arguments.output.output.as_deref();
-    let formats = format::or_default(arguments.formats.clone(), output);
-    format::check(&formats)?;
-    for file in format::files(&formats, output) {
-        output::refuse_overwrite(base.iter().chain(head).map(PathBuf::as_path), Some(file))?;
-    }
     let report = analysis.compare(base, head, &request)?;
     let exit = exit(&report);
     if !arguments.reading.quiet {

@@ -36,7 +36,7 @@ impl Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    output::refuse_overwrite(arguments.report.as_deref(), arguments.output.output.as_deref())?;
+    output::refuse_overwrite(arguments.reading.files(arguments.report.as_deref()), arguments.output.output.as_deref())?;
     let mut reading = arguments.reading.options();
     reading.options.root = ProjectArguments::default().configuration().folder();
     let text = match (&arguments.report, arguments.format) {

@@ -19,7 +19,7 @@ mod rules;
 mod signals;
 mod whatif;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -158,6 +158,14 @@ impl Reading {
     /// What is to be read: reports, and what tells more of their kernels.
     fn work<'paths>(&'paths self, reports: impl IntoIterator<Item = &'paths PathBuf>) -> Work {
         Work::of(reports.into_iter().chain(&self.ncu))
+    }
+
+    /// The files that are read: these, and what tells more of their kernels.
+    fn files<'paths>(
+        &'paths self,
+        reports: impl IntoIterator<Item = &'paths Path>,
+    ) -> impl Iterator<Item = &'paths Path> {
+        reports.into_iter().chain(self.ncu.iter().map(PathBuf::as_path))
     }
 
     fn options(&self) -> analysis::Reading {

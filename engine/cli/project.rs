@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use clap::Args;
 use coldspot::analysis::{Analysis, Configuration, Project, Request};
 use coldspot::gates::{Budgets, FailOn};
+use coldspot::project::FILE_NAME;
 use coldspot::text::date::Date;
 
 use super::Reading;
@@ -32,6 +33,14 @@ impl ProjectArguments {
             Some(path) => Configuration::File(path.clone()),
             None if self.no_config => Configuration::None,
             None => Configuration::Nearest,
+        }
+    }
+
+    /// Where the configuration is, if there is one.
+    pub(super) fn file(&self) -> Option<PathBuf> {
+        match self.configuration() {
+            Configuration::File(path) => Some(path),
+            other => other.folder().map(|folder| folder.join(FILE_NAME)),
         }
     }
 
@@ -71,6 +80,11 @@ pub(super) struct Judging {
 impl Judging {
     pub(super) fn analysis(&self, reading: &Reading) -> Result<Analysis, Failure> {
         Ok(Analysis::new(self.project.load(&self.rules, self.templates.as_deref())?, reading.options()))
+    }
+
+    /// The configuration that is read, if there is one.
+    pub(super) fn configuration_file(&self) -> Option<PathBuf> {
+        self.project.file()
     }
 
     pub(super) fn request(&self, fail_on: Option<FailOn>) -> Result<Request, Failure> {

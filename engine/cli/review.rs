@@ -53,8 +53,11 @@ impl Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let formats = format::or_default(arguments.formats.clone(), arguments.output.output.as_deref());
     format::check(&formats)?;
+    let configuration = arguments.judging.configuration_file();
+    let inputs = || arguments.reading.files([arguments.report.as_path()]);
+    let inputs = || inputs().chain(arguments.baseline.as_deref()).chain(configuration.as_deref());
     for file in format::files(&formats, arguments.output.output.as_deref()) {
-        output::refuse_overwrite([arguments.report.as_path()], Some(file))?;
+        output::refuse_overwrite(inputs(), Some(file))?;
     }
     let analysis = arguments.judging.analysis(&arguments.reading)?;
     let mut request = arguments.judging.request(arguments.fail_on.map(Into::into))?;

@@ -246,8 +246,16 @@ mod tests {
     fn neither_the_mean_nor_the_median_step_may_take_more_than_the_limit() {
         let of = |mean: i64, median: i64| {
             let (change, median) = (change(mean, false), Some(change(median, true)));
-            let time =
-                Time { of: TimeOf::Step, change, median, slow: None, warm_up: None, behind: None, tail_ns: None, lead_ns: None };
+            let time = Time {
+                of: TimeOf::Step,
+                change,
+                median,
+                slow: None,
+                warm_up: None,
+                behind: None,
+                tail_ns: None,
+                lead_ns: None,
+            };
             of_time(&time, 0.03, Outcome::NoChange)
         };
         assert_eq!(of(1_046, 940).0, GateOutcome::Failed);

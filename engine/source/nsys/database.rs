@@ -346,13 +346,19 @@ const BESIDE: [&str; 2] = ["-journal", "-wal"];
 /// word, or of which a part lies in a file beside it, which is not read.
 pub(super) fn check_whole(path: &Path) -> Result<(), ReadError> {
     check_length(path)?;
+    // SQLite looks beside the file itself, whatever link leads to it.
+    let file = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     for ending in BESIDE {
-        let mut beside = path.as_os_str().to_owned();
+        let mut beside = file.as_os_str().to_owned();
         beside.push(ending);
         let mut first = [0_u8];
-        let has_any = crate::files::open(Path::new(&beside)).is_ok_and(|mut file| file.read_exact(&mut first).is_ok());
+        let has_any = match crate::files::open(Path::new(&beside)) {
+            Ok(mut file) => file.read_exact(&mut first).is_ok() && first != [0],
+            // What may not be read may hold anything.
+            Err(error) => error.kind() == std::io::ErrorKind::PermissionDenied,
+        };
         // One that is done with is empty, or begins with a zero.
-        if has_any && first != [0] {
+        if has_any {
             let name = Path::new(&beside).file_name().unwrap_or_default().display().to_string();
             return Err(super::damaged(
                 path,

@@ -1,5 +1,6 @@
 //! The command line, as a user meets it.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use predicates::prelude::*;
@@ -161,4 +162,17 @@ fn a_report_is_never_written_over() {
         coldspot(&arguments).code(2).stderr(contains("would be written over"));
     }
     assert_eq!(std::fs::read(&report).unwrap(), before);
+    // Nor is anything else that is read.
+    let [page, baseline, configuration] =
+        ["page.csv", "baseline.toml", "coldspot.toml"].map(|name| folder.path().join(name));
+    let read = [("--ncu", page), ("--baseline", baseline), ("--config", configuration)];
+    for (option, file) in &read {
+        std::fs::write(file, "kept").unwrap();
+        for arguments in [vec!["review"], vec!["compare", report.to_str().unwrap()]] {
+            let more = [report.as_os_str(), option.as_ref(), file.as_os_str(), "--output".as_ref(), file.as_os_str()];
+            let arguments: Vec<&OsStr> = arguments.into_iter().map(OsStr::new).chain(more).collect();
+            coldspot(&arguments).code(2).stderr(contains("would be written over"));
+        }
+        assert_eq!(std::fs::read_to_string(file).unwrap(), "kept");
+    }
 }

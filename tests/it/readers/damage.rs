@@ -132,6 +132,14 @@ fn an_export_that_is_still_written_is_refused() {
         std::fs::write(&beside, [7]).unwrap();
         let said = refusal().unwrap();
         assert!(said.contains(&format!("healthy.sqlite{ending} beside it holds a part of it")), "{said}");
+        #[cfg(unix)]
+        {
+            let link = temp::folder();
+            let link = link.path().join("link.sqlite");
+            std::os::unix::fs::symlink(&export, &link).unwrap();
+            let said = try_timeline(&link, &ReadOptions::default()).err().map(|error| error.to_string()).unwrap();
+            assert!(said.contains("beside it holds a part of it"), "{said}");
+        }
         std::fs::remove_file(&beside).unwrap();
     }
 }
