@@ -147,6 +147,9 @@ fn damage(summary: &Summary) -> Option<String> {
         (Ending::Behind, _) => {
             "Behind the trace the file holds more that cannot be read, which may be another trace: nothing of it is in any number"
         }
+        (Ending::CutBehind, _) => {
+            "The compressed data is cut off behind the trace, where another trace may have stood: nothing of it is in any number"
+        }
         (Ending::CutOff, _) => "The file ends before the trace does",
         (Ending::Damaged(why), _) => {
             return Some(format!("The file is damaged, and ends before the trace does ({why})"));

@@ -84,6 +84,8 @@ pub(super) struct Found {
     pub(super) has_list: bool,
     /// Whether the document is a list, not an object.
     pub(super) is_bare: bool,
+    /// Whether a document came to its end.
+    pub(super) has_ended: bool,
     /// Objects in the list.
     pub(super) seen_count: u64,
     /// Events with a duration that were handed on.
@@ -131,6 +133,7 @@ impl Found {
         self.problems.merge(&other.problems);
         self.has_list |= other.has_list;
         self.is_bare |= other.is_bare;
+        self.has_ended |= other.has_ended;
         self.seen_count += other.seen_count;
         self.event_count += other.event_count;
         self.vain_bytes += other.vain_bytes;
@@ -314,6 +317,7 @@ impl<'a, S: Sink> Piece<'a, S> {
     fn member(&mut self) -> Result<(), Failure> {
         let mut cursor = Cursor::new(self.bytes, self.at);
         self.state.place = self.one_member(&mut cursor).map_err(|fault| Failure::of(fault, &cursor))?;
+        self.found.has_ended |= self.state.is_done();
         self.at = cursor.at();
         Ok(())
     }

@@ -134,6 +134,14 @@ struct Remembered<R> {
     last: [u8; GZIP_HEADER],
 }
 
+impl<R> Remembered<R> {
+    /// Whether a rest that is shorter than the header of a member is padding. With it stand the last bytes of the member before.
+    fn is_padded(&self) -> bool {
+        let begins_member = self.last.windows(GZIP.len()).any(|bytes| bytes == GZIP);
+        self.last.last().is_some_and(|byte| is_pad(*byte)) && !begins_member
+    }
+}
+
 impl<R: BufRead> Read for Remembered<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.fill_buf()?.read(out)?;
@@ -194,6 +202,12 @@ impl<R: BufRead> Read for Members<R> {
                 if self.is_begun && self.decoder.header().is_none() && error.kind() == io::ErrorKind::InvalidInput =>
             {
                 self.has_ended = self.is_end()?;
+                if self.has_ended { Ok(0) } else { Err(error) }
+            }
+            Err(error)
+                if self.is_begun && self.decoder.header().is_none() && error.kind() == io::ErrorKind::UnexpectedEof =>
+            {
+                self.has_ended = self.decoder.get_ref().is_padded();
                 if self.has_ended { Ok(0) } else { Err(error) }
             }
             read => {

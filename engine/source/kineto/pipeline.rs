@@ -311,6 +311,8 @@ impl<S: Sink, M: Fn() -> S, T: FnMut(S, u64) -> ControlFlow<()>> Order<'_, S, M,
         let ending = match fault {
             Some(error) if is_whole && is_about_checksum(&error) => Ending::Changed,
             Some(error) if is_whole && is_of_more(&error) => Ending::Behind,
+            // Within the last member of the document that is nothing that counts; behind it, it is something else.
+            Some(_) if is_whole && (found.has_ended || found.is_bare) => Ending::CutBehind,
             None if is_whole && found.has_more_behind => Ending::Behind,
             _ if is_whole => Ending::Whole,
             Some(error) => Ending::Damaged(error.to_string()),

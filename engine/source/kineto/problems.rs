@@ -87,6 +87,8 @@ pub(super) enum Ending {
     Changed,
     /// The same, but more stands behind it that cannot be read.
     Behind,
+    /// The same, but the compressed data goes on and is cut off: another trace may have stood there.
+    CutBehind,
     /// Right behind an event of a list that has no end, as the format allows.
     Open,
     /// Within the document.

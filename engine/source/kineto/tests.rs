@@ -421,7 +421,9 @@ fn compressed_traces_are_read_as_far_as_they_inflate() {
         for end in (20..bytes.len()).step_by(37) {
             let Ok((lines, summary)) = read_file(&bytes[..end]) else { continue };
             assert!(lines.0.len() <= plain.0.len());
-            assert!(summary.ending == Ending::Whole || matches!(summary.ending, Ending::Damaged(_)), "{summary:?}");
+            // Behind the events nothing is missing, until the whole document is there without the end of what it is compressed in.
+            let is_told = matches!(summary.ending, Ending::Damaged(_) | Ending::CutBehind);
+            assert!(is_told || (summary.ending == Ending::Whole && lines == plain), "{end}: {summary:?}");
         }
     }
 }
@@ -445,9 +447,21 @@ fn what_stands_behind_a_trace_is_no_silence() {
     for behind in &packed {
         assert!(read_file(&[whole.as_bytes(), behind].concat()).unwrap().1.is_damaged());
     }
+    // However little of another member is there, or of its own end.
+    for behind in (1..packed[0].len()).step_by(29).chain(1..20).map(|count| &packed[0][..count]) {
+        let summary = read_file(&[&packed[0][..], behind].concat()).unwrap().1;
+        assert!(summary.is_damaged(), "{} bytes: {summary:?}", behind.len());
+    }
+    for garbage in 1..12 {
+        assert!(read_file(&[&packed[0][..], &b"A".repeat(garbage)].concat()).unwrap().1.is_damaged(), "{garbage}");
+    }
+    for missing in 1..=8 {
+        assert!(read_file(&packed[0][..packed[0].len() - missing]).unwrap().1.is_damaged(), "{missing}");
+    }
     // What fills a file up is nothing, and so is a line of a log behind text.
     for first in [&packed[0][..], &packed[1], whole.as_bytes()] {
-        for padding in [vec![0; 10_000], vec![0; 600_000], b"\n \r\n".repeat(7), b"\n".to_vec()] {
+        for padding in [vec![0; 1], vec![0; 9], vec![0; 10_000], vec![0; 600_000], b"\n \r\n".repeat(7), b"\n".to_vec()]
+        {
             let (lines, summary) = read_file(&[first, &padding].concat()).unwrap();
             assert_eq!((&lines, &summary.ending), (&plain, &Ending::Whole));
         }
