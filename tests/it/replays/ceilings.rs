@@ -127,3 +127,21 @@ fn the_rest_of_a_step_is_launched_as_it_was_where_only_the_optimizer_is_mended()
     let (expected, most) = shares(&trace, Change::FuseOptimizer);
     assert!(expected > 0.25 && most < 0.6, "{expected} {most}");
 }
+
+#[test]
+fn what_each_step_copies_anew_may_be_the_same_data() {
+    const PAGEABLE: &str = "Memcpy HtoD (Pageable -> Device)";
+    let most = |more_us: f64| {
+        let mut count = 0.0;
+        let trace = steps(|trace| {
+            trace.copy(PAGEABLE, 10.0 * KERNEL_US + more_us * count);
+            trace.launch("filter_kernel", KERNEL_US);
+            trace.wait();
+            count += 1.0;
+        });
+        shares(&trace, Change::PinCopies).1
+    };
+    // The kernel is an eleventh of the step. Batches of unlike sizes are copied in any case.
+    let (same, unlike) = (most(0.0), most(1.0));
+    assert!(same > 0.88 && unlike < 0.7, "{same} {unlike}");
+}
