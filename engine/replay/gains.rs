@@ -1,23 +1,17 @@
 //! What each change could win of a step.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use foldhash::HashMap;
-
 use super::build::{Built, build};
-use super::change::{
-    Change, Extent, LARGE_SHARE, MAX_PROFILER_SHARE, MOST_PROFILER_SHARE, is_scalar_readback, is_small_kernel,
-};
+use super::change::{Change, Extent, LARGE_SHARE, MAX_PROFILER_SHARE, MOST_PROFILER_SHARE};
 use super::model::{Edge, Play};
-use super::record::{Call, MAX_STEP_COUNT, Op, Part};
+use super::most::{Whole, spread};
+use super::record::{Call, MAX_STEP_COUNT, Part};
 use super::setting::Setting;
 use super::waits::inner_wait_count;
 use super::{Assumption, NoReplay, Subject};
 use crate::timeline::api::ApiClass;
-use crate::timeline::interval::Interval;
-use crate::timeline::union::Union;
 
 /// What a change could win of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,27 +52,6 @@ const LOW_COST_FACTOR: f64 = 0.6;
 const HIGH_COST_FACTOR: f64 = 1.5;
 /// The same of an operator that is called where data is fetched: no autograd, and nothing for the device.
 const LOADING_OPERATOR_NS: i64 = 800;
-/// What the host does takes this much longer in one run than in another: between two machines of one kind, docs/gains.md.
-const HOST_SPREAD: f64 = 1.28;
-/// The same of what calls take that allocate and free.
-const ALLOCATION_SPREAD: f64 = 1.6;
-/// The same of copies from and to pageable memory, docs/gains.md.
-const PAGEABLE_SPREAD: f64 = 1.1;
-
-/// The same of what the device does: kernels take up to so much longer at other clocks, and beside other neighbours in memory.
-const DEVICE_SPREAD: f64 = 1.05;
-
-/// How much longer what changes take away may take in another run.
-pub fn spread(changes: &[Change]) -> f64 {
-    let of = |change: &Change| match change {
-        Change::CacheAllocations => ALLOCATION_SPREAD,
-        Change::PinCopies => PAGEABLE_SPREAD,
-        change if change.is_of_host() => HOST_SPREAD,
-        _ => DEVICE_SPREAD,
-    };
-    changes.iter().map(of).fold(1.0, f64::max)
-}
-
 /// Where steps would be shorter than this share without the most that recording may cost, the host decides how long they are.
 const HOST_BOUND_SHARE: f64 = 0.98;
 
@@ -119,11 +92,12 @@ pub struct Replay<'all> {
     step_ns: f64,
     least_ns: f64,
     most_ns: f64,
-    /// The edges without what recording costs, and without the most that it could cost.
+    /// The edges without what recording costs, without the least, and without the most that it could cost.
     bare: Vec<Edge>,
+    fullest: Vec<Edge>,
     barest: Vec<Edge>,
     /// What a step takes where nothing is changed, by the time that is played: most changes find nothing to change.
-    unchanged_ns: [OnceLock<f64>; 3],
+    unchanged: [OnceLock<Left>; 3],
     /// The host code before each call, in the same order.
     host_code_ns: [OnceLock<Option<Vec<i64>>>; 3],
 }
@@ -131,8 +105,11 @@ pub struct Replay<'all> {
 /// Which time is played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum World {
-    Recorded,
+    /// As it would be without the profiler.
     Bare,
+    /// The same where recording cost the least that it may have cost.
+    Fullest,
+    /// The same where it cost the most.
     Barest,
 }
 
@@ -155,8 +132,9 @@ impl<'all> Replay<'all> {
             least_ns: recorded_ns,
             most_ns: recorded_ns,
             bare: Vec::new(),
+            fullest: Vec::new(),
             barest: Vec::new(),
-            unchanged_ns: Default::default(),
+            unchanged: Default::default(),
             host_code_ns: Default::default(),
         };
         let is_measured = replay.setting.compute_capability().is_some_and(|(major, _)| major >= MEASURED_SINCE);
@@ -169,11 +147,12 @@ impl<'all> Replay<'all> {
         let bare = play.edges;
         let play = replay.without_profiler(LOW_COST_FACTOR * cost_ns, MAX_PROFILER_SHARE);
         let most_ns = play.model.step_ns(&play.times()).clamp(step_ns, recorded_ns);
+        let fullest = play.edges;
         let play = replay.without_profiler(high_cost_ns, MOST_PROFILER_SHARE);
         let least_ns = play.model.step_ns(&play.times()).min(step_ns);
         let barest = play.edges;
         (replay.step_ns, replay.least_ns, replay.most_ns) = (step_ns, least_ns, most_ns);
-        (replay.bare, replay.barest) = (bare, barest);
+        (replay.bare, replay.fullest, replay.barest) = (bare, fullest, barest);
         Ok(replay)
     }
 
@@ -271,7 +250,7 @@ impl<'all> Replay<'all> {
     /// What a plain fix of changes wins together, nanoseconds of a step: that of [`Self::gain`], without playing the most that they
     /// could win.
     pub fn expected_ns(&self, changes: &[Change]) -> i64 {
-        self.plainly_won_ns(changes).min(self.most_ns(changes, Extent::Expected)) as i64
+        self.plainly_won_ns(changes).min(self.whole().most_won_ns(changes, Extent::Expected)) as i64
     }
 
     fn plainly_won_ns(&self, changes: &[Change]) -> f64 {
@@ -297,24 +276,13 @@ impl<'all> Replay<'all> {
 
     /// What changes could win together, and nothing made with them.
     fn own_gain(&self, changes: &[Change]) -> Gain {
-        let left = |world| self.left(changes, Extent::Ceiling, world);
         let expected_ns = self.plainly_won_ns(changes);
-        let are_of_kernels = changes.iter().all(|change| change.is_of_kernels());
-        let share = |left_ns: f64, of_ns: f64| {
-            let won_ns = of_ns - left_ns;
-            // Kernels take as long on a faster host: of a step that is told longer than one there they win no more of its time.
-            let of_ns = if are_of_kernels { of_ns.max(self.step_ns) } else { of_ns };
-            won_ns / of_ns.max(1.0)
-        };
         // However much of the time is the profiler's.
-        let mut ceiling_share =
-            share(left(World::Bare), self.step_ns).max(share(left(World::Recorded), self.recorded_ns));
+        let mut ceiling_share = self.won_share(changes, World::Bare).max(self.won_share(changes, World::Fullest));
         // Where the host is not what steps wait for, it may be so after the changes.
         if self.least_ns < HOST_BOUND_SHARE * self.step_ns || ceiling_share > 1.0 - HOST_BOUND_SHARE {
-            ceiling_share = ceiling_share.max(share(left(World::Barest), self.least_ns));
+            ceiling_share = ceiling_share.max(self.won_share(changes, World::Barest));
         }
-        let spread = spread(changes);
-        let ceiling_share = (ceiling_share * spread).min(1.0 - (1.0 - ceiling_share) / spread);
         let (ceiling_ns, exposed_ns) = (ceiling_share * self.step_ns, self.exposed_ns(changes));
         // What other changes win may come on top of what is hidden; played together, they have hidden it already.
         let others: Vec<Change> = changes.iter().filter(|change| !self.hides(change)).copied().collect();
@@ -322,68 +290,26 @@ impl<'all> Replay<'all> {
             if exposed_ns > 0.0 && !others.is_empty() { self.own_gain(&others).ceiling_ns as f64 } else { 0.0 };
         let ceiling_ns = ceiling_ns.max((beside_ns + exposed_ns).min(self.step_ns));
         let ceiling_ns = ceiling_ns.max(expected_ns);
-        let most_ns = |extent| self.most_ns(changes, extent);
+        let most_ns = |extent| self.whole().most_won_ns(changes, extent);
         Gain {
             expected_ns: expected_ns.min(most_ns(Extent::Expected)) as i64,
             ceiling_ns: ceiling_ns.min(most_ns(Extent::Ceiling)) as i64,
         }
     }
 
-    /// The most that changes win where they only take idle time away.
-    fn most_ns(&self, changes: &[Change], extent: Extent) -> f64 {
-        if !changes.iter().all(|change| change.is_of_idle_time()) {
-            return f64::INFINITY;
-        }
-        let busy_ns = self.busy_ns(changes, extent);
-        let idle_ns = (self.step_ns - busy_ns).max(0.0) * spread(changes);
-        let recorded = 1.0 - busy_ns / self.recorded_ns.max(1.0);
-        self.step_ns * (idle_ns / (busy_ns + idle_ns).max(1.0)).max(recorded)
-    }
-
-    /// How long the device is busy in a step with what stays after changes that only take idle time away: kernels of a graph that
-    /// are small can become one, and values that nobody waits for need not come back. Another device of the process that is busy
-    /// for longer is what the host waits for: no step is expected to get shorter than that.
-    fn busy_ns(&self, changes: &[Change], extent: Extent) -> f64 {
-        let model = &self.built.model;
-        let device = self.setting.own_device();
-        let of_host = if changes.contains(&Change::HostAside) {
-            Play::of(model, &self.bare).copies_of_host_code(&self.setting)
-        } else {
-            Vec::new()
-        };
-        let as_recorded = Play::of(model, &self.bare);
-        let is_best = extent == Extent::Ceiling;
-        let merged = if is_best && changes.contains(&Change::Graph) {
-            as_recorded.merged_shares(&self.setting)
-        } else {
-            HashMap::default()
-        };
-        let joined = changes.contains(&Change::NoSync).then(|| as_recorded.joined_runs(extent, &self.setting));
-        let vanishes = |op: &Op| {
-            of_host.get(op.call as usize) == Some(&true)
-                || changes.contains(&Change::Graph) && is_small_kernel(op, op.end - op.start)
-                || changes.contains(&Change::NoSync) && is_scalar_readback(op)
-        };
-        let staying_ns = |index: u32, op: &Op| {
-            let run_ns = op.end - op.start;
-            let joined_ns = joined.as_ref().and_then(|joined| joined(op, run_ns));
-            joined_ns.unwrap_or_else(|| merged.get(&index).map_or(run_ns, |share| (run_ns as f64 * share) as i64))
-        };
-        let counts = |op: &Op| op.device == device || extent == Extent::Expected;
-        let staying = (0_u32..).zip(&model.part.ops).filter(|(_, op)| counts(op) && !vanishes(op));
-        let Some((played, count)) = model.recorded_span() else { return 0.0 };
-        // Without waits, what runs in one stream need not wait for what runs in another.
-        let is_one = |op: &Op| {
-            let stream = if changes.contains(&Change::NoSync) { op.stream } else { 0 };
-            (op.device, if op.device == device { stream } else { 0 })
-        };
-        let mut of_stream: BTreeMap<(u32, u32), Vec<Interval>> = BTreeMap::new();
-        staying.for_each(|(index, op)| {
-            let left = Interval::new(op.start, op.start + staying_ns(index, op));
-            of_stream.entry(is_one(op)).or_default().push(left);
-        });
-        let busiest_ns = of_stream.into_values().map(|ops| Union::of(ops).overlap_ns(played)).max();
-        busiest_ns.unwrap_or(0) as f64 / count as f64
+    /// The share of a step that changes win at most, where recording cost so much; in a run in which what goes takes longer.
+    fn won_share(&self, changes: &[Change], world: World) -> f64 {
+        let of = self.played(&[], Extent::Ceiling, world);
+        let left = self.played(changes, Extent::Ceiling, world);
+        let won_ns = (of.step_ns - left.step_ns).max(0.0);
+        let of_device_ns = (of.busy_ns - left.busy_ns).clamp(0.0, won_ns);
+        let longer_ns = (won_ns - of_device_ns) * spread(changes) + of_device_ns * self.whole().device_spread(changes);
+        let spread = longer_ns / won_ns.max(1.0);
+        // Kernels take as long on a faster host: of a step that is told longer than one there they win no more of its time.
+        let are_of_kernels = changes.iter().all(|change| change.is_of_kernels());
+        let of_ns = if are_of_kernels { of.step_ns.max(self.step_ns) } else { of.step_ns };
+        let share = won_ns / of_ns.max(1.0);
+        (share * spread).min(1.0 - (1.0 - share) / spread.max(1.0))
     }
 
     /// Communication that runs alone in a step, where changes hide it: no dependency of this recording keeps it from going.
@@ -413,12 +339,21 @@ impl<'all> Replay<'all> {
         known.get_or_init(|| unchanged.host_code_of_unlinked_ns()).as_deref()
     }
 
+    fn whole(&self) -> Whole<'_> {
+        Whole { model: &self.built.model, setting: &self.setting, bare: &self.bare, step_ns: self.step_ns }
+    }
+
     /// What is left of a step after changes.
     fn left(&self, changes: &[Change], extent: Extent, world: World) -> f64 {
+        self.played(changes, extent, world).step_ns
+    }
+
+    /// A step after changes.
+    fn played(&self, changes: &[Change], extent: Extent, world: World) -> Left {
         let model = &self.built.model;
         let edges = match world {
-            World::Recorded => &model.edges,
             World::Bare => &self.bare,
+            World::Fullest => &self.fullest,
             World::Barest => &self.barest,
         };
         let mut play = Play::of(model, edges);
@@ -431,22 +366,32 @@ impl<'all> Replay<'all> {
             play.apply(*change, extent, &self.setting, before_ns);
         }
         let is_changed = play.edges != *edges || play.turns != turns || matches!(play.shares, Cow::Owned(_));
+        let left = |times: &[i64]| Left {
+            step_ns: model.step_ns(times),
+            busy_ns: model.busy_ns(times, self.setting.own_device()),
+        };
         if !is_changed && !changes.contains(&Change::SteadySteps) {
-            let unchanged_ns = || play.model.step_ns(&play.times());
-            return self
-                .unchanged_ns
-                .get(world as usize)
-                .map_or_else(unchanged_ns, |known| *known.get_or_init(unchanged_ns));
+            let unchanged = || left(&play.times());
+            return self.unchanged.get(world as usize).map_or_else(unchanged, |known| *known.get_or_init(unchanged));
         }
         let times = play.times();
-        let step_ns = play.model.step_ns(&times);
-        if !changes.contains(&Change::SteadySteps) {
-            return step_ns;
+        let mut left = left(&times);
+        if changes.contains(&Change::SteadySteps) {
+            let mut lengths = model.lengths(&times);
+            lengths.sort_unstable();
+            let median = lengths.get(lengths.len() / 2).map(|median| *median as f64);
+            left.step_ns = median.map_or(left.step_ns, |median| left.step_ns.min(median));
         }
-        let mut lengths = play.model.lengths(&times);
-        lengths.sort_unstable();
-        lengths.get(lengths.len() / 2).map_or(step_ns, |median| step_ns.min(*median as f64))
+        left
     }
+}
+
+/// What is left of a step.
+#[derive(Debug, Clone, Copy)]
+struct Left {
+    step_ns: f64,
+    /// How long the device is busy in it.
+    busy_ns: f64,
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod build;
 mod change;
 mod gains;
 mod model;
+mod most;
 mod record;
 mod setting;
 mod typical;
@@ -22,7 +23,8 @@ use crate::steps::Step;
 use crate::timeline::Timeline;
 
 pub use change::Change;
-pub use gains::{Gain, InTurn, Replay, spread};
+pub use gains::{Gain, InTurn, Replay};
+pub use most::spread;
 
 /// The fact of a device that holds what a step of the part played again takes: what gains are told of.
 pub const STEP_FACT: &str = "replay_step_ns";

@@ -262,6 +262,14 @@ impl Model {
         self.span(times).map_or(0.0, |(span, count)| span.len_ns() as f64 / count as f64)
     }
 
+    /// How long a device is busy in a step, of given times of events; nanoseconds.
+    pub(super) fn busy_ns(&self, times: &[i64], device: u32) -> f64 {
+        let Some((played, count)) = self.span(times) else { return 0.0 };
+        let own = self.part.ops.iter().zip(&self.op_events).filter(|(op, _)| op.device == device);
+        let runs = own.map(|(_, (start, end))| Interval::new(times[*start as usize], times[*end as usize]));
+        Union::of(runs).overlap_ns(played) as f64 / count as f64
+    }
+
     /// From the end of the first step to that of the last, as recorded, and how many steps that are.
     pub(super) fn recorded_span(&self) -> Option<(Interval, usize)> {
         self.span(&self.recorded)

@@ -67,6 +67,7 @@ mod ledger {
 /// What would remain without a cause: recordings that are played again.
 mod replays {
     mod along;
+    mod ceilings;
     mod chains;
     mod corpus;
     mod engines;

@@ -78,6 +78,14 @@ impl Play<'_> {
         let is_of_copy = self.waits_of_uploads();
         self.free_calls(|call| is_of_copy[call as usize].then_some(0));
         if extent == Extent::Ceiling {
+            // What does not change is copied once, before all steps.
+            let may_be_same = self.copied_again();
+            self.drop_ops(|op| may_be_same.get(op.call as usize) == Some(&true));
+            self.free_calls(|call| may_be_same[call as usize].then_some(0));
+            if may_be_same.contains(&true) {
+                // Nothing that comes from the host keeps the rest from being launched at once.
+                self.graph(extent, setting);
+            }
             // Pinned memory lets copies run beside kernels as well.
             // Nobody gives buffers of their own to copies that are little of a step, to wait for nothing.
             let dropped = if self.copies_much() { Dropped::AllWaits } else { Dropped::WaitsForCopies };
@@ -92,6 +100,26 @@ impl Play<'_> {
         let sum_ns = copies.map(|op| op.end - op.start).fold(0, i64::saturating_add);
         let of_step = sum_ns as f64 / f64::from(part.step_count.max(1));
         of_step >= LARGE_SHARE * self.model.step_ns(&self.model.recorded)
+    }
+
+    /// Which calls send as many bytes in each step from pageable memory, once, where no data is loaded: that may be the same data.
+    fn copied_again(&self) -> Vec<bool> {
+        let part = &self.model.part;
+        let mut again = vec![false; part.calls.len()];
+        if part.calls.iter().any(|call| call.loading_before_ns > 0) {
+            return again;
+        }
+        let mut of_size: BTreeMap<i64, Vec<&Op>> = BTreeMap::new();
+        for op in part.ops.iter().filter(|op| is_large_pageable(op) && op.lane == Some(TO_DEVICE) && op.call != NONE) {
+            of_size.entry(op.bytes).or_default().push(op);
+        }
+        let steps = |ops: &[&Op]| ops.iter().map(|op| op.step).collect::<BTreeSet<u32>>().len();
+        // Copies run ahead of the work that needs them: at either end of what is played again one may be missing.
+        let comes_again = |ops: &[&Op]| steps(ops) == ops.len() && ops.len() + 1 >= part.step_count as usize;
+        for op in of_size.values().filter(|ops| comes_again(ops)).flatten() {
+            again[op.call as usize] |= part.calls[op.call as usize].op_count == 1;
+        }
+        again
     }
 
     /// Which calls are waits for an upload from pageable memory that the operator which copies makes by itself: a copy from pinned

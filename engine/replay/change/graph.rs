@@ -1,13 +1,9 @@
 //! Launches that become one: of a graph, and at best of one kernel.
 
-use foldhash::HashMap;
-
 use super::super::model::{Edge, Play, What, Why};
 use super::super::record::Call;
 use super::super::setting::Setting;
 use super::Extent;
-use super::host::is_small_kernel;
-use crate::ledger::OpKind;
 use crate::timeline::NONE;
 use crate::timeline::api::ApiClass;
 
@@ -21,17 +17,16 @@ const GRAPH_LAUNCH_NS: i64 = 8_000;
 const MIN_GRAPH_LAUNCH_COUNT: usize = 10;
 /// A framework that calls its operators this closely does nothing but dispatch them: a graph does none of that.
 const DISPATCH_NS: i64 = 20_000;
-/// Launches of the same kernel that follow one another on grids which fill no more of the device can be one, where there are so many.
-const MERGED_SHARE: f64 = 0.5;
-const MIN_KERNELS_IN_ROW: usize = 8;
-
-/// Kernels that follow one another in a stream: their step, their shape, and which operations they are.
-type Row = (u32, Option<u32>, Vec<u32>);
 
 impl Play<'_> {
     pub(super) fn graph(&mut self, extent: Extent, setting: &Setting<'_>) {
+        self.graph_of(|_| true, extent, setting);
+    }
+
+    /// The same of some calls alone.
+    pub(super) fn graph_of(&mut self, is_wanted: impl Fn(usize) -> bool, extent: Extent, setting: &Setting<'_>) {
         let model = self.model;
-        let captured = self.captured(extent, setting);
+        let captured = self.captured(&is_wanted, extent, setting);
         let mut edges = std::mem::take(&mut self.edges);
         for edge in &mut edges {
             match (edge.why, model.what[edge.to as usize]) {
@@ -61,41 +56,9 @@ impl Play<'_> {
         }
         self.edges = edges;
         if extent == Extent::Ceiling {
-            let left = self.merged_shares(setting);
-            self.set_runs(|index, op, run_ns| {
-                let merged = left.get(&index).map(|share| (run_ns as f64 * share) as i64);
-                if is_small_kernel(op, run_ns) { Some(0) } else { merged }
-            });
+            let merged = self.merged_runs(setting);
+            self.set_runs(|index, op, _| merged.get(&index).copied().filter(|_| is_wanted(op.call as usize)));
         }
-    }
-
-    /// Of kernels of one shape that follow one another in a stream on grids which leave most of the device free, what each takes
-    /// where one launch does all of them: as a share of what it takes now, by operation. Whatever else comes between two of them may
-    /// need the first, or make what the second needs.
-    pub(in super::super) fn merged_shares(&self, setting: &Setting<'_>) -> HashMap<u32, f64> {
-        let mut shares = HashMap::default();
-        let mut settle = |same: Vec<u32>| {
-            let Some(first) = same.first().filter(|_| same.len() >= MIN_KERNELS_IN_ROW) else { return };
-            let filled = f64::from(setting.resident_share_of(self.model.op(*first)));
-            if filled > 0.0 && filled <= MERGED_SHARE {
-                let share = filled.max(1.0 / same.len() as f64);
-                shares.extend(same.into_iter().map(|index| (index, share)));
-            }
-        };
-        let mut in_row: HashMap<(u32, u32), Row> = HashMap::default();
-        for (index, op) in (0_u32..).zip(&self.model.part.ops) {
-            let shape = setting.shape_of(op).filter(|_| op.call != NONE && op.kind == OpKind::Kernel);
-            let row = in_row.entry((op.device, op.stream)).or_insert_with(|| (op.step, shape, Vec::new()));
-            if (row.0, row.1) != (op.step, shape) {
-                settle(std::mem::take(&mut row.2));
-                (row.0, row.1) = (op.step, shape);
-            }
-            if shape.is_some() {
-                row.2.push(index);
-            }
-        }
-        in_row.into_values().for_each(|(_, _, same)| settle(same));
-        shares
     }
 
     /// Whether both sides of an edge between operations are kernels.
@@ -108,8 +71,8 @@ impl Play<'_> {
     }
 
     /// What of the calls graphs hold: what a thread launches of a step, or of many where a step is but a few launches, with no call
-    /// between that waits or allocates, which a graph cannot hold. At best nothing of that is left.
-    fn captured(&self, extent: Extent, setting: &Setting<'_>) -> Vec<Captured> {
+    /// between that waits or allocates, which a graph cannot hold. At best nothing of that is left. What is not wanted is left as it is.
+    fn captured(&self, is_wanted: impl Fn(usize) -> bool, extent: Extent, setting: &Setting<'_>) -> Vec<Captured> {
         let model = self.model;
         let is_short = model.part.ops.len() < MIN_GRAPH_LAUNCH_COUNT * model.part.step_count as usize;
         let mut captured = vec![Captured::No; model.part.calls.len()];
@@ -128,7 +91,7 @@ impl Play<'_> {
             for call in thread.clone() {
                 let row = &model.part.calls[call];
                 let of_step = model.part.ops.get(row.first_op as usize).map_or(step, |op| op.step);
-                let is_captured = self.can_capture(call as u32);
+                let is_captured = self.can_capture(call as u32) && is_wanted(call);
                 let before = model.part.calls[thread.start.max(call.saturating_sub(1))];
                 let goes_on = is_short && row.start - before.end < setting.launch_gap_ns;
                 if of_step != step && !goes_on || !is_captured && extent == Extent::Expected {

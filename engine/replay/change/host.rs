@@ -9,6 +9,7 @@ use super::super::setting::Setting;
 use super::programs::data_ns;
 use super::{Extent, MIN_READS_OF_LOOP};
 use crate::ledger::OpKind;
+use crate::steps::median;
 use crate::timeline::NONE;
 use crate::timeline::api::ApiClass;
 
@@ -23,6 +24,8 @@ const MAX_LAUNCHES_OF_RESULT: usize = 8;
 /// The same where it is expected that all results are made at once: comparisons, how they are joined, and the sum. More are an
 /// iteration, which may work on what the one before it wrote.
 const MAX_LAUNCHES_OF_EXPRESSION: usize = 4;
+/// Reads with so many times the usual number of launches between them are of two loops.
+const APART_RATIO: usize = 4;
 /// So many results that are made and read one after the other are a loop over what one operation could do at once.
 const MIN_RESULTS_IN_ROW: usize = 8;
 /// A wait that returns so much later than the GPU was done has given the memory of a pool back, where there is one.
@@ -51,7 +54,9 @@ impl Play<'_> {
         is_gone.iter_mut().zip(&of_results).for_each(|(is_gone, is_of_result)| *is_gone |= *is_of_result);
         let reads = (0..model.part.calls.len() as u32).filter(|call| self.reads_scalar(*call)).count();
         let step_count = model.part.step_count as usize;
-        if extent == Extent::Expected && self.places_of_reads() >= MIN_PLACES_OF_READS * step_count {
+        // Of rounds it is enough to read a value in one of many.
+        let is_of_step = !setting.subject.are_rounds && self.places_of_reads() >= MIN_PLACES_OF_READS * step_count;
+        if extent == Extent::Expected && is_of_step {
             self.keep_last_reads(&mut is_gone);
         }
         self.free_calls(|call| is_gone[call as usize].then_some(0));
@@ -69,9 +74,30 @@ impl Play<'_> {
         }
         self.close_gaps(&is_gone, extent, setting);
         if extent == Extent::Ceiling && reads >= MIN_READS_OF_LOOP * step_count {
-            // Whoever reads so often does so for one thing after the other: for all at once it is one launch.
-            self.graph(extent, setting);
+            // Whoever reads so often does so for one thing after the other: for all at once it is one launch. What is launched
+            // between two such loops waits for none of it.
+            let in_loop = self.loops_of_reads();
+            self.graph_of(|call| in_loop.get(call) == Some(&true), extent, setting);
         }
+    }
+
+    /// Which calls lie in a loop that reads: between two reads that are no further apart than most, give or take.
+    fn loops_of_reads(&self) -> Vec<bool> {
+        let part = &self.model.part;
+        let mut in_loop = vec![false; part.calls.len()];
+        for thread in &part.threads {
+            let reads: Vec<usize> = thread.clone().filter(|call| self.reads_scalar(*call as u32)).collect();
+            let launches =
+                |pair: &[usize]| part.calls[pair[0] + 1..pair[1]].iter().filter(|row| row.op_count > 0).count();
+            let between: Vec<usize> = reads.windows(2).map(launches).collect();
+            let usual = median(between.iter().map(|count| *count as i64)) as usize;
+            for (pair, count) in reads.windows(2).zip(&between) {
+                if *count <= APART_RATIO * usual.max(1) {
+                    in_loop[pair[0]..=pair[1]].fill(true);
+                }
+            }
+        }
+        in_loop
     }
 
     /// In how many places values are read: those that are read one behind the other, with nothing asked for between, are one.
@@ -118,7 +144,9 @@ impl Play<'_> {
             let mut first = None;
             for read in thread.clone().filter(|call| self.reads_scalar(*call as u32)) {
                 let Some(after) = first.replace(read + 1) else { continue };
-                if self.makes_one_result(after..read, is_gone, most) && (is_ceiling || !(after..read).any(chooses)) {
+                if self.makes_one_result(after..read, is_gone, most, setting)
+                    && (is_ceiling || !(after..read).any(chooses))
+                {
                     in_row.push(after..read);
                 } else {
                     settle_results(&mut in_row, &mut of_results, &self.model.part, least_count);
@@ -141,17 +169,29 @@ impl Play<'_> {
         move |op, run_ns| joined_ns(&of_results, extent, op, run_ns)
     }
 
-    /// Whether calls between two reads launch nothing but the few small kernels of one result, at most so many.
-    fn makes_one_result(&self, calls: Range<usize>, is_gone: &[bool], most: usize) -> bool {
+    /// Whether calls between two reads launch nothing but the few small kernels of one result: at most so many, or an expression
+    /// that ends in a sum. What a kernel of the program's own does is not known: it makes the result alone, or something else too.
+    fn makes_one_result(&self, calls: Range<usize>, is_gone: &[bool], most: usize, setting: &Setting<'_>) -> bool {
         let part = &self.model.part;
-        let asks = |call: &usize| part.calls[*call].op_count > 0;
-        let can_vanish = |op: &Op| op.kind == OpKind::Memset || is_small_kernel(op, op.end - op.start);
-        let is_small = |call: usize| {
+        let stays = |call: &usize| part.calls[*call].op_count > 0 && !is_gone[*call];
+        let op_of = |call: usize| part.ops.get(part.calls[call].first_op as usize);
+        let is_small = |op: &Op| op.kind == OpKind::Memset || is_small_kernel(op, op.end - op.start);
+        let fits = |call: usize| {
             let row = &part.calls[call];
-            let op = part.ops.get(row.first_op as usize).filter(|_| row.op_count == 1);
-            op.is_some_and(can_vanish) || row.op_count == 0 && row.class == ApiClass::Other
+            let op = op_of(call).filter(|_| row.op_count == 1);
+            op.is_some_and(is_small) || row.op_count == 0 && row.class == ApiClass::Other
         };
-        calls.clone().filter(asks).count() <= most && { calls }.all(|call| is_gone[call] || is_small(call))
+        let kernels: Vec<Role> = { calls.clone() }
+            .filter(stays)
+            .filter_map(op_of)
+            .filter(|op| op.kind != OpKind::Memset)
+            .map(|op| setting.role_of(op))
+            .collect();
+        let is_known = |role: &Role| role.passes_over_elements() || *role == Role::Selection;
+        let ends_in_sum = kernels.last() == Some(&Role::Reduction) && kernels.len() <= MAX_LAUNCHES_OF_RESULT;
+        let is_one = kernels.len() <= most || ends_in_sum;
+        is_one && (kernels.len() <= 1 || kernels.iter().all(is_known)) && { calls }
+            .all(|call| is_gone[call] || fits(call))
     }
 
     /// Takes the host code out that led to calls that are gone: of the code around them the longest stretch stays, as it leads

@@ -207,7 +207,11 @@ impl Play<'_> {
         for chain in self.chains(extent, setting) {
             let longest = chain.iter().map(|op| model.op(*op).end - model.op(*op).start).max().unwrap_or(0);
             // Kernels of a chain read what those before it wrote: one that does all needs not read it.
-            let longest = if extent == Extent::Ceiling { longest * 2 / 3 } else { longest };
+            let longest = match extent {
+                Extent::Expected => longest,
+                Extent::Ceiling if self.follows_product(&chain, setting) => longest / 3,
+                Extent::Ceiling => longest * 2 / 3,
+            };
             run_of.insert(chain[0], longest);
             chain[1..].iter().for_each(|op| is_gone[*op as usize] = true);
         }
@@ -215,6 +219,15 @@ impl Play<'_> {
             self.fuse_with_products(&run_of, &mut is_gone, setting);
         }
         self.take_away(&is_gone, &run_of, setting);
+    }
+
+    /// Whether a chain without sums follows a product, whose kernel can do all of it with what it has made before it writes that: what
+    /// else the chain reads stays.
+    fn follows_product(&self, chain: &[u32], setting: &Setting<'_>) -> bool {
+        let first = self.model.op(chain[0]);
+        let before = self.model.part.ops[..chain[0] as usize].iter().rev().find(|op| op.stream == first.stream);
+        let is_product = before.is_some_and(|op| matches!(setting.role_of(op), Role::Product | Role::Fp32Product));
+        is_product && chain.iter().all(|op| setting.role_of(self.model.op(*op)) != Role::Reduction)
     }
 
     /// Whoever fuses chains may fuse what is element-wise elsewhere as well, with the product that makes or reads its data.

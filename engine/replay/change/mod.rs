@@ -5,6 +5,7 @@ mod copies;
 mod graph;
 mod host;
 mod kernels;
+mod merged;
 mod precision;
 mod programs;
 mod unlinked;
@@ -16,7 +17,7 @@ use super::record::Op;
 use super::setting::Setting;
 use crate::timeline::api::ApiClass;
 use crate::timeline::link::LinkRates;
-pub(super) use host::{is_scalar_readback, is_small_kernel};
+pub(super) use host::is_scalar_readback;
 use programs::Loops;
 
 /// How much of it a change is taken to win.
@@ -182,7 +183,6 @@ impl Change {
             Self::OverlapCopies => &[Self::PinCopies, Self::NoSync],
             // Compiled code fuses, casts on the way and is launched as a graph.
             Self::Fuse | Self::KeepTensors => &[Self::Fuse, Self::KeepTensors, Self::Graph],
-            Self::FuseOptimizer | Self::ForEach => &[Self::Graph],
             Self::NonBlockingStreams | Self::UnorderedStreams => &[Self::NonBlockingStreams, Self::UnorderedStreams],
             Self::SpreadStreams => &[Self::FullGrid],
             _ => &[],

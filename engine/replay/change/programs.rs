@@ -83,6 +83,14 @@ impl Play<'_> {
             self.lengthen(&runs, &lists);
             self.drop_ops(|op| is_wait.get(op.call as usize) == Some(&true));
             self.free_launches(&is_gone, extent, setting);
+            if extent == Extent::Ceiling {
+                // Who updates all tensors at once may launch that as a graph as well, whatever the rest of the step does.
+                let is_own = |call: usize| match loops {
+                    Loops::All => is_gone.get(call) == Some(&true),
+                    Loops::OfOptimizer => model.part.calls.get(call).is_some_and(|row| row.is_of_optimizer),
+                };
+                self.graph_of(is_own, extent, setting);
+            }
         }
     }
 

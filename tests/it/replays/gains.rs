@@ -453,7 +453,8 @@ decoders of cheap operators (1.7 for 2.5 and 1.1 for 1.4 ms).
 
 Packing small pieces on the host (14 GB/s), the spacing of kernels in a graph (60 ns), what overlapped communication costs the
 compute beside it (0.55 of the time that it is hidden); how much longer the same work may take in another run: of the host 28 %, as
-between two machines of one kind, of allocating 60 % (52 % in one program), of the device 5 %; what stays of host code that other
+between two machines of one kind, of allocating 60 % (52 % in one program), of copies from pageable memory 20 % (22 % in one program),
+of the device 5 %; what stays of host code that other
 threads do (15 %), what kernels of several streams win of the last wave of each other
 (8 %), of normalisation with the channels last (60 %). Launches of one kernel and one grid whose lengths differ by half are taken
 for unlike pieces of work: alike ones differ by less on a steady clock. The rest is taken from the recording itself: rates of pinned
@@ -463,4 +464,8 @@ Where a change is expected to win a tenth of a step or more, the most that it co
 holds no waits, pinned copies run beside kernels, compiled code casts on the way, and a model in half precision moves half as much
 between its products. `y_rl.bad` (kineto) is kept without a row: its host code acts on an environment with a state of its own, and no
 change here stands for its fix; a test holds that it is not expected to move.
+
+What stays at best: of a graph, and of waits that go, all kernels but those that make nothing but the values that are read, small ones
+that pass over elements (they can become part of others), and small ones of a loop whose few kernels come again 16 times (one launch can do
+all of them). Where values are read in a loop, what is launched elsewhere is launched as before.
 ";

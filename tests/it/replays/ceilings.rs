@@ -1,0 +1,147 @@
+//! The most that changes win leaves what must stay on the GPU, and what the host does elsewhere.
+
+use coldspot::replay::Change;
+
+use super::trace::{KERNEL_US, STEP_COUNT, TO_HOST, Trace};
+
+const ABS: &str = "void at::native::vectorized_elementwise_kernel<8, at::native::AbsFunctor<c10::BFloat16> >";
+const EQUAL: &str =
+    "void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<c10::BFloat16, c10::BFloat16, bool> >";
+const ALL: &str =
+    "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<bool, at::native::func_wrapper_t<bool> > >";
+const PRODUCT: &str = "ampere_fp16_s16816gemm_fp16_128x64_nn";
+const INWARD: &str = "Memcpy HtoD (Pinned -> Device)";
+const OUTWARD: &str = "Memcpy DtoH (Device -> Pinned)";
+
+/// Steps, each made by what is given.
+fn steps(mut step_of: impl FnMut(&mut Trace)) -> Trace {
+    let mut trace = Trace::default();
+    for step in 0..STEP_COUNT {
+        let begin = trace.host_us;
+        step_of(&mut trace);
+        trace.step(step, begin);
+    }
+    trace
+}
+
+fn read(trace: &mut Trace) {
+    trace.copy(TO_HOST, 1.0);
+    trace.wait();
+}
+
+fn shares(trace: &Trace, change: Change) -> (f64, f64) {
+    let (gain, step_ns) = trace.gain(change);
+    (gain.expected_ns as f64 / step_ns as f64, gain.ceiling_ns as f64 / step_ns as f64)
+}
+
+#[test]
+fn kernels_of_the_program_itself_stay_between_reads() {
+    // An iteration: what it computes is more than the value that is read.
+    let trace = steps(|trace| {
+        for _ in 0..40 {
+            ["multiply", "update", "residual"].iter().for_each(|name| trace.launch(name, 8.0));
+            read(trace);
+        }
+        trace.wait();
+    });
+    // In a graph each of them could lose what starting a kernel takes.
+    let busy = 40.0 * 3.0 * 7.0 * 1_000.0;
+    let (gain, step_ns) = trace.gain(Change::NoSync);
+    assert!(gain.expected_ns > 0 && gain.ceiling_ns as f64 <= 1.1 * (step_ns as f64 - busy), "{gain:?} of {step_ns}");
+}
+
+#[test]
+fn what_only_makes_the_values_that_are_read_goes_with_the_reads() {
+    // A check of each of 32 tensors, and layers that have nothing to do with it.
+    let layer_count = 40;
+    let trace = steps(|trace| {
+        for _ in 0..layer_count {
+            trace.launch(PRODUCT, 8.0);
+            trace.host_us += 20.0;
+        }
+        for _ in 0..32 {
+            [ABS, EQUAL, EQUAL, EQUAL, ALL].iter().for_each(|name| {
+                trace.launch(name, 2.0);
+                trace.host_us += 5.0;
+            });
+            read(trace);
+        }
+    });
+    let (expected, most) = shares(&trace, Change::NoSync);
+    // The check is two thirds of the step; its kernels go with their launches, the layers stay as slow as they are launched.
+    assert!((0.55..0.7).contains(&expected) && most < 0.8, "{expected} {most}");
+}
+
+#[test]
+fn products_stay_in_a_graph_unless_they_are_of_a_loop() {
+    let most = |turns: u32, unlike: usize| {
+        let trace = steps(|trace| {
+            for _ in 0..turns {
+                for index in 0..unlike {
+                    trace.launch(&format!("{PRODUCT}_{index}"), 8.0);
+                    trace.launch(ABS, 2.0);
+                    trace.host_us += 10.0;
+                }
+            }
+            trace.wait();
+        });
+        shares(&trace, Change::Graph).1
+    };
+    // Layers of many products follow one another: 8 µs of 30 stay, but what starting a kernel takes.
+    let (layers, of_loop) = (most(4, 10), most(40, 1));
+    assert!(layers < 0.82 && of_loop > 0.9, "{layers} {of_loop}");
+}
+
+#[test]
+fn no_overlap_is_better_than_the_longest_engine() {
+    // A third each, one after the other.
+    let trace = steps(|trace| {
+        for _ in 0..4 {
+            trace.copy(INWARD, KERNEL_US);
+            trace.launch("filter_kernel", KERNEL_US);
+            trace.copy(OUTWARD, KERNEL_US);
+            trace.wait();
+        }
+    });
+    let (expected, most) = shares(&trace, Change::OverlapCopies);
+    assert!(expected > 0.4 && (0.6..0.72).contains(&most), "{expected} {most}");
+}
+
+#[test]
+fn the_rest_of_a_step_is_launched_as_it_was_where_only_the_optimizer_is_mended() {
+    let trace = steps(|trace| {
+        for index in 0..60 {
+            trace.launch(&format!("{PRODUCT}_{index}"), 4.0);
+            trace.host_us += 10.0;
+        }
+        let begin = trace.host_us;
+        for _ in 0..20 {
+            [ABS, EQUAL].iter().for_each(|name| {
+                trace.launch(name, 2.0);
+                trace.host_us += 10.0;
+            });
+        }
+        trace.events.event("user_annotation", "Optimizer.step#Own.step", 99, begin, trace.host_us - begin, "");
+        trace.wait();
+    });
+    let (expected, most) = shares(&trace, Change::FuseOptimizer);
+    assert!(expected > 0.25 && most < 0.6, "{expected} {most}");
+}
+
+#[test]
+fn what_each_step_copies_anew_may_be_the_same_data() {
+    const PAGEABLE: &str = "Memcpy HtoD (Pageable -> Device)";
+    let most = |more_us: f64| {
+        let mut count = 0.0;
+        let trace = steps(|trace| {
+            trace.copy(PAGEABLE, 10.0 * KERNEL_US + more_us * count);
+            trace.launch("filter_kernel", KERNEL_US);
+            trace.wait();
+            count += 1.0;
+        });
+        shares(&trace, Change::PinCopies).1
+    };
+    // The kernel is an eleventh of the step. Batches of unlike sizes are copied in any case.
+    let (same, unlike) = (most(0.0), most(1.0));
+    assert!(same > 0.88 && unlike < 0.7, "{same} {unlike}");
+}
