@@ -246,7 +246,8 @@ impl Facts {
             || Some(counted("unrecorded_copy_count", "call copied", "calls copied")? + ", and no copy is recorded");
         // Of a file that is cut, what is broken is its end.
         let others = || unusable().filter(|_| !self.is_damaged()).or_else(copies);
-        Some(lost.or_else(others).unwrap_or_else(|| "the file is cut".to_owned()))
+        let last = if self.is_damaged() { "the file is cut" } else { "the profiler says that something failed" };
+        Some(lost.or_else(others).unwrap_or_else(|| last.to_owned()))
     }
 
     /// The GPUs, in the order of their numbers.
