@@ -186,6 +186,8 @@ impl Facts {
             Some("launches were profiled that do not tell how long they took, which may be any time")
         } else if is_lost_in_part {
             Some("launches have no work in the recording, which may have taken any time")
+        } else if run.get("has_open_end") == Some(&FactValue::Bool(true)) {
+            Some("the list of events has no end, and what may follow may have taken any time")
         } else {
             None
         }
@@ -244,7 +246,8 @@ impl Facts {
             || Some(counted("unrecorded_copy_count", "call copied", "calls copied")? + ", and no copy is recorded");
         // Of a file that is cut, what is broken is its end.
         let others = || unusable().filter(|_| !self.is_damaged()).or_else(copies);
-        Some(lost.or_else(others).unwrap_or_else(|| "the file is cut".to_owned()))
+        let last = if self.is_damaged() { "the file is cut" } else { "the profiler says that something failed" };
+        Some(lost.or_else(others).unwrap_or_else(|| last.to_owned()))
     }
 
     /// The GPUs, in the order of their numbers.
@@ -372,6 +375,8 @@ mod tests {
             assert_eq!(facts.why_not_whole().is_some(), facts.not_whole().is_some());
             facts.not_whole()
         };
+        let open = "the list of events has no end, and what may follow may have taken any time";
+        assert_eq!(with("has_open_end", true.into()), Some(NotWhole::Unmeasured(open)));
         let many = "rows beyond a limit were not read, and what they hold may have taken any time";
         assert_eq!(with("unread_row_count", 1.into()), Some(NotWhole::Unmeasured(many)));
         assert_eq!(with("unusable_gpu_row_count", 7.into()), Some(NotWhole::Unusable(7)));

@@ -38,6 +38,8 @@ pub struct Source {
     pub lacks_gpu_work: Option<bool>,
     /// Whether a part of the file is missing or cannot be read: whatever was in it looks like idle time.
     pub is_damaged: bool,
+    /// Whether its list of events has no end, as the format allows: it may go on.
+    pub has_open_end: bool,
 }
 
 /// Launches of a recording that holds what other calls started, but not what these did.

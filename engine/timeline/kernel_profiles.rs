@@ -25,6 +25,8 @@ pub struct KernelProfiles {
     pub untimed_launch_count: u64,
     /// Whether the page ends within a row, for all that is known: what came behind is not in it.
     pub is_cut: bool,
+    /// Whether the profiler says in it that something failed: what was to be profiled from then on is not in it.
+    pub has_failed: bool,
     /// Whether numbers stand without their units.
     pub lacks_units: bool,
     /// Names that were cut.

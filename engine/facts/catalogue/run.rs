@@ -226,6 +226,13 @@ pub(super) const RUN: &[Fact] = &[
         Incomparable,
         "Whether a part of the file is missing or cannot be read, so that what was in it looks like idle time: then no idle time is told of the host. Told of traces of the PyTorch Profiler, and of a page of Nsight Compute that ends within a line.",
     ),
+    fact(
+        "has_open_end",
+        Bool,
+        Report,
+        Incomparable,
+        "Whether the list of events of a trace has no end, as that of a file that is cut off right behind an event: what may follow is in no number. Absent where it has one.",
+    ),
 ];
 
 /// The program, and how its recording was made.

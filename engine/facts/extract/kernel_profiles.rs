@@ -45,7 +45,7 @@ pub fn extract_profiles(profiles: &KernelProfiles) -> Facts {
     let some = |number: u64| Some(count(number)).filter(|count| *count > 0);
     facts_of_run.set_some("unusable_gpu_row_count", some(profiles.dropped_count));
     let launches = profiles.kernels.iter().map(|kernel| kernel.launch_count.max(0) as u64).fold(0, u64::saturating_add);
-    if profiles.dropped_count > 0 && profiles.dropped_count.saturating_mul(100) >= launches {
+    if profiles.has_failed || profiles.dropped_count > 0 && profiles.dropped_count.saturating_mul(100) >= launches {
         facts_of_run.set("lacks_gpu_work", true);
     }
     facts_of_run.set_some("unread_row_count", some(profiles.beyond_limit_count));
@@ -234,7 +234,9 @@ fn notice(profiles: &KernelProfiles) -> Option<String> {
     let cut = "The last line of the page has no end, so that its last number may lack digits: it was left out, and what came \
                behind it is missing.";
     let without_units = "The page has no row of units, so that its times, shares and sizes are not known.";
-    let wrong = [(profiles.is_cut, cut), (profiles.lacks_units, without_units)];
+    let failed =
+        "Nsight Compute says in the page that something failed: what was to be profiled from then on is missing.";
+    let wrong = [(profiles.has_failed, failed), (profiles.is_cut, cut), (profiles.lacks_units, without_units)];
     let words: Vec<&str> = wrong.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words).collect();
     (!words.is_empty()).then(|| format!("{} Print it again, and copy all of it.", words.join(" ")))
 }

@@ -112,6 +112,7 @@ pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, seen:
         unusable_gpu_row_count: i64::try_from(unusable).ok().filter(|count| *count > 0),
         lacks_gpu_work: Some(is_amid),
         is_damaged,
+        has_open_end: summary.ending == Ending::Open,
         ..Source::default()
     };
     timeline.lacks_calls = true;

@@ -76,16 +76,23 @@ pub(super) fn is_header(line: &[u8]) -> bool {
     line.starts_with(b"\"ID\",\"Process ID\",") || line.starts_with(b"ID,Process ID,")
 }
 
-/// Passes over what the program and the profiler wrote before the header, which is returned; `None` without one.
-pub(super) fn header(reader: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
-    let mut line = Vec::new();
+/// Whether the profiler says in a line of its own that something failed: the program, or what it does itself.
+pub(super) fn is_error(line: &[u8]) -> bool {
+    line.trim_ascii_start().starts_with(b"==ERROR==")
+}
+
+/// Passes over what the program and the profiler wrote before the header, which is returned, with whether something failed before;
+/// `None` without one.
+pub(super) fn header(reader: &mut impl BufRead) -> io::Result<Option<(Vec<u8>, bool)>> {
+    let (mut line, mut has_failed) = (Vec::new(), false);
     loop {
         line.clear();
         if reader.by_ref().take(MAX_PROFILE_ROW_BYTES).read_until(b'\n', &mut line)? == 0 {
             return Ok(None);
         }
         if is_header(&line) {
-            return Ok(Some(line));
+            return Ok(Some((line, has_failed)));
         }
+        has_failed |= is_error(&line);
     }
 }

@@ -85,9 +85,9 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     let damaged = |detail: String| ReadError::Damaged { path: name.clone(), detail, hint: IMPORT.to_owned() };
     let mut reader = BufReader::new(file);
     let header = lines::header(&mut reader).map_err(|error| damaged(error.to_string()))?;
-    let header =
+    let (header, has_failed) =
         header.ok_or_else(|| not_a_report("holds no table of kernels as CSV: it may be a page printed as text"))?;
-    let profiles = kernels(Cursor::new(header).chain(reader), options, progress).map_err(|error| match error {
+    let mut profiles = kernels(Cursor::new(header).chain(reader), options, progress).map_err(|error| match error {
         Problem::Csv(error) => damaged(error),
         Problem::Header => not_a_report("is a table of Nsight Compute, but not of its page raw or details"),
         Problem::DecimalComma => ReadError::NotAReport {
@@ -98,6 +98,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
                     .to_owned(),
         },
     })?;
+    profiles.has_failed |= has_failed;
     if profiles.kernels.is_empty() {
         return Err(not_a_report("is a table of Nsight Compute without a kernel"));
     }
@@ -133,6 +134,7 @@ fn kernels(bytes: impl Read, options: &ReadOptions, progress: &dyn Progress) -> 
             continue;
         }
         progress.rows(count, count);
+        groups.profiles.has_failed |= row.get(0).is_some_and(|first| lines::is_error(first.as_bytes()));
         if columns.is_cut(&row, end) {
             groups.profiles.is_cut = true;
             groups.profiles.dropped_count += 1;

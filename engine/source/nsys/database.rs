@@ -346,27 +346,36 @@ const BESIDE: [&str; 2] = ["-journal", "-wal"];
 /// word, or of which a part lies in a file beside it, which is not read.
 pub(super) fn check_whole(path: &Path) -> Result<(), ReadError> {
     check_length(path)?;
-    // SQLite looks beside the file itself, whatever link leads to it.
-    let file = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    for ending in BESIDE {
-        let mut beside = file.as_os_str().to_owned();
-        beside.push(ending);
-        let mut first = [0_u8];
-        let has_any = match crate::files::open(Path::new(&beside)) {
-            Ok(mut file) => file.read_exact(&mut first).is_ok() && first != [0],
-            // What may not be read may hold anything.
-            Err(error) => error.kind() == std::io::ErrorKind::PermissionDenied,
-        };
-        // One that is done with is empty, or begins with a zero.
-        if has_any {
-            let name = Path::new(&beside).file_name().unwrap_or_default().display().to_string();
-            return Err(super::damaged(
-                path,
-                format!("{name} beside it holds a part of it: it is still written, or its writer was killed"),
-            ));
+    // Who writes to it keeps them beside the file itself, by whatever name it is read here.
+    let itself = std::fs::canonicalize(path).ok().filter(|itself| itself != path);
+    for path in [Some(path), itself.as_deref()].into_iter().flatten() {
+        for ending in BESIDE {
+            let mut beside = path.as_os_str().to_owned();
+            beside.push(ending);
+            let beside = Path::new(&beside);
+            if holds_a_part(beside) {
+                let name = beside.file_name().unwrap_or_default().display().to_string();
+                return Err(super::damaged(
+                    path,
+                    format!("{name} beside it holds a part of it: it is still written, or its writer was killed"),
+                ));
+            }
         }
     }
     Ok(())
+}
+
+/// Whether a file that SQLite keeps beside a database may hold a part of it. One that is done with is empty, or begins with a zero; of
+/// one that cannot be read nothing is known.
+fn holds_a_part(beside: &Path) -> bool {
+    let mut first = [0_u8];
+    match crate::files::open(beside) {
+        Ok(mut file) => file.read_exact(&mut first).is_ok() && first != [0],
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            !std::fs::metadata(beside).is_ok_and(|file| file.len() == 0)
+        }
+        Err(_) => false,
+    }
 }
 
 fn check_length(path: &Path) -> Result<(), ReadError> {

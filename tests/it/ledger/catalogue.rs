@@ -118,6 +118,16 @@ fn traced() -> Facts {
     facts(&path)
 }
 
+/// A trace that is a list without an end.
+fn open_ended() -> Facts {
+    let folder = temp::folder();
+    let path = folder.path().join("trace.json");
+    let text = trace::framed_trace(3);
+    let (_, events) = text.split_once("\"traceEvents\": ").unwrap();
+    std::fs::write(&path, &events[..events.rfind(']').unwrap()]).unwrap();
+    facts(&path)
+}
+
 /// Rounds that launches tell, and one step of an optimizer after the last.
 fn in_rounds() -> Facts {
     let mut text =
@@ -255,6 +265,7 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&profiled_in_part()));
     set.extend(names_in(&on_many_gpus()));
     set.extend(names_in(&traced()));
+    set.extend(names_in(&open_ended()));
     set.extend(names_in(&in_rounds()));
     set.extend(names_in(&lossy()));
     set.extend(names_in(&of_either()));

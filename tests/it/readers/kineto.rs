@@ -486,3 +486,14 @@ fn work_of_a_gpu_that_makes_no_sense_is_counted_whatever_is_wrong_with_it() {
         assert_eq!(of(from, to), (Some(1), Some(true.into())), "{to}");
     }
 }
+
+/// A list without an end may be all that was written, and may be the first half of it.
+#[test]
+fn a_list_of_events_without_an_end_leaves_gates_open() {
+    let whole = trace(6, Today);
+    let list = whole.split_once("\"traceEvents\": ").unwrap().1.trim_end().trim_end_matches('}').trim_end();
+    assert_eq!(facts(list).why_not_whole(), None);
+    let open = facts(list.trim_end_matches(']'));
+    assert!(!open.is_damaged());
+    assert!(open.why_not_whole().unwrap().starts_with("the list of events has no end"), "{:?}", open.not_whole());
+}

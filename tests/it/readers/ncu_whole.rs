@@ -322,3 +322,21 @@ fn durations_beyond_what_a_sum_holds_are_no_time() {
     assert_eq!(run(&many, "untimed_launch_count"), Some(77));
     assert!(many.why_not_whole().is_some());
 }
+
+/// What Nsight Compute says of its own failures stands before, among or behind the rows.
+#[test]
+fn a_page_in_which_something_failed_is_not_whole() {
+    let whole = page(&["500"; 5]);
+    let error = "==ERROR== The application returned an error code (11).\n";
+    for page in
+        [whole.clone() + error, error.to_owned() + &whole, whole.replace("\"3\",\"7\"", &format!("{error}\"3\",\"7\""))]
+    {
+        let facts = facts(&page);
+        assert!(facts.why_not_whole().is_some(), "{page}");
+        assert_eq!(number(&facts, "sum_ns"), Some(2_500_000.0));
+        let review = Printer::new().markdown(&facts, "kernels.csv").unwrap();
+        assert!(review.contains("says in the page that something failed"), "{review}");
+    }
+    assert_eq!(facts(whole.clone() + "==PROF== Disconnected from process 7\n").why_not_whole(), None);
+    assert_eq!(facts("==WARNING== No metrics to collect\n".to_owned() + &whole).why_not_whole(), None);
+}
