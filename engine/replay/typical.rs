@@ -4,15 +4,18 @@ use super::Subject;
 use crate::steps::{Step, median};
 use crate::timeline::interval::Interval;
 
-/// Where the device is busy for a share of the time that differs by more than this from that in all steps, others are looked for,
-/// in so many places beside the first.
+/// Where the device is busy for a share of the time that differs by more than this from that in all steps, or where steps are by so
+/// much longer or shorter as counts for as much, others are looked for, in so many places beside the first.
 const TYPICAL_DISTANCE: f64 = 0.02;
-const PLACE_COUNT: usize = 8;
+const LENGTH_WEIGHT: f64 = 0.2;
+const PLACE_COUNT: usize = 64;
 
-/// A round that takes so many times the usual one holds another part of the program, which comes once.
+/// A round that takes so many times what those around it do, so many on either side, holds another part of the program, which comes
+/// once.
 const ODD_RATIO: i64 = 3;
+const AROUND_COUNT: usize = 8;
 
-/// So many steps in a row in which the device is about as busy as in all steps: those in the middle, or else where it is most so. Of
+/// So many steps in a row that are about as long as all steps, and in which the device is about as busy: those in the middle, or else where it is most so. Of
 /// rounds fewer, and half as many at least, where that leaves out one that is not like the others.
 pub(super) fn steps<'all>(subject: &Subject<'all>, count: usize) -> &'all [Step] {
     let alike = if subject.are_rounds { longest_alike(subject.steps) } else { subject.steps };
@@ -20,8 +23,8 @@ pub(super) fn steps<'all>(subject: &Subject<'all>, count: usize) -> &'all [Step]
     let rest = steps.len().saturating_sub(count);
     let part = |first: usize| &steps[first..steps.len() - (rest - first)];
     let middle = rest / 2;
-    let (Some(all), true) = (busy_share(subject, steps), rest > 0) else { return part(middle) };
-    let distance = |first: usize| busy_share(subject, part(first)).map_or(0.0, |share| (share - all).abs());
+    let (Some(all), true) = (Kind::of(subject, steps), rest > 0) else { return part(middle) };
+    let distance = |first: usize| Kind::of(subject, part(first)).map_or(0.0, |kind| kind.distance(all));
     if distance(middle) <= TYPICAL_DISTANCE {
         return part(middle);
     }
@@ -30,14 +33,17 @@ pub(super) fn steps<'all>(subject: &Subject<'all>, count: usize) -> &'all [Step]
     part(nearest.unwrap_or(middle))
 }
 
-/// The longest row of steps without one that takes far longer than the usual one, the first of as long ones.
+/// The longest row of steps without one that takes far longer than those around it, the first of as long ones.
 fn longest_alike(steps: &[Step]) -> &[Step] {
     let ends = steps.iter().skip(1).map(|next| next.device.start).chain(steps.last().map(|last| last.device.end));
     let lengths: Vec<i64> = steps.iter().zip(ends).map(|(step, end)| end.saturating_sub(step.device.start)).collect();
-    let most_ns = median(lengths.iter().copied()).saturating_mul(ODD_RATIO);
+    let usual_ns = |index: usize| {
+        let around = index.saturating_sub(AROUND_COUNT)..lengths.len().min(index + AROUND_COUNT + 1);
+        median(lengths[around].iter().copied())
+    };
     let (mut longest, mut first) = (0..0, 0);
     for (index, length) in lengths.iter().enumerate() {
-        if *length > most_ns {
+        if *length > usual_ns(index).saturating_mul(ODD_RATIO) {
             first = index + 1;
         } else if index + 1 - first > longest.len() {
             longest = first..index + 1;
@@ -46,12 +52,27 @@ fn longest_alike(steps: &[Step]) -> &[Step] {
     steps.get(longest).unwrap_or(steps)
 }
 
-/// What the operations of the device that begin in some steps take of these, together.
-fn busy_share(subject: &Subject<'_>, steps: &[Step]) -> Option<f64> {
-    let whole = Interval::new(steps.first()?.device.start, steps.last()?.device.end);
-    let ops = subject.devices.get(subject.device)?.begun_in(whole);
-    let sum_ns = ops.map(|op| op.end - op.start).fold(0_i64, i64::saturating_add);
-    (whole.len_ns() > 0).then(|| sum_ns as f64 / whole.len_ns() as f64)
+/// What some steps are like.
+#[derive(Debug, Clone, Copy)]
+struct Kind {
+    /// What the operations of the device that begin in them take of the time, together.
+    busy_share: f64,
+    mean_ns: f64,
+}
+
+impl Kind {
+    fn of(subject: &Subject<'_>, steps: &[Step]) -> Option<Self> {
+        let whole = Interval::new(steps.first()?.device.start, steps.last()?.device.end);
+        let ops = subject.devices.get(subject.device)?.begun_in(whole);
+        let sum_ns = ops.map(|op| op.end - op.start).fold(0_i64, i64::saturating_add);
+        let whole_ns = whole.len_ns() as f64;
+        (whole_ns > 0.0).then(|| Self { busy_share: sum_ns as f64 / whole_ns, mean_ns: whole_ns / steps.len() as f64 })
+    }
+
+    fn distance(self, other: Self) -> f64 {
+        let longer = (self.mean_ns / other.mean_ns - 1.0).abs();
+        (self.busy_share - other.busy_share).abs() + LENGTH_WEIGHT * longer
+    }
 }
 
 #[cfg(test)]
@@ -79,6 +100,7 @@ mod tests {
         assert_eq!(of(&[10, 10, 30, 10, 12]), (0, 5));
         assert_eq!(of(&[10, 10, 31, 10, 12]), (0, 2));
         assert_eq!(of(&[10, 31, 10, 12, 11, 9]), (41, 4));
+        assert_eq!(of(&[&[10; 20][..], &[40; 20]].concat()), (0, 40), "longer from then on");
         assert_eq!(of(&[]), (0, 0));
     }
 }

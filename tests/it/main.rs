@@ -76,6 +76,7 @@ mod replays {
     mod predicted;
     mod serial;
     mod trace;
+    mod typical;
 }
 
 /// The built-in rules: their own tests, what they find in every scenario, their pages and schemas.
