@@ -20,6 +20,8 @@ pub(super) struct Traits {
     pub(super) is_tensor_copy: bool,
     pub(super) is_transpose: bool,
     pub(super) is_elementwise: bool,
+    /// It applies a function to each element of one tensor.
+    pub(super) is_activation: bool,
     pub(super) precision: Option<&'static str>,
     /// It computes in double precision.
     pub(super) is_fp64: bool,
@@ -80,6 +82,9 @@ const NO_SOFTMAX: &str = r"(?i)log_?softmax|cross_?entropy|nll_loss|top_?k|gatin
 /// What `.to()`, `.contiguous()`, `copy_` and casts run in PyTorch; fusions of Inductor that do nothing else. Not what joins tensors: that
 /// makes a new one.
 const TENSOR_COPY: &str = r"^(direct|bfloat16|float16|half|float8\w*)_copy_kernel_cuda$|^copy_kernel_cuda$|^triton_poi_fused(__?to_copy|_clone|_copy_?)+_\d+$";
+/// Functions that layers apply to each element of what came right before, and their derivatives.
+const ACTIVATION: &str =
+    r"(?i)clamp|threshold_kernel|relu|gelu|silu|sigmoid|tanh|elu_|mish|softplus|hardswish|hardtanh|hard_?sigmoid";
 /// Convolutions of cuDNN whose names tell no type but as what they were made for.
 const TYPED_CONVOLUTION: &str = r"[dw]grad_(alg|engine)|winograd";
 /// The first that fits counts. cuDNN's convolutions by FFT multiply (`gcgemm`) in fp32.
@@ -115,6 +120,7 @@ pub(super) struct Patterns {
     moving_fusion: Regex,
     typed_convolution: Regex,
     elementwise: Regex,
+    activation: Regex,
     softmax: Regex,
     no_softmax: Regex,
     double: Regex,
@@ -141,6 +147,7 @@ impl Patterns {
             moving_fusion: Regex::new(MOVING_FUSION).ok()?,
             typed_convolution: Regex::new(TYPED_CONVOLUTION).ok()?,
             elementwise: Regex::new(ELEMENTWISE).ok()?,
+            activation: Regex::new(ACTIVATION).ok()?,
             softmax: Regex::new(SOFTMAX).ok()?,
             no_softmax: Regex::new(NO_SOFTMAX).ok()?,
             double: Regex::new(DOUBLE).ok()?,
@@ -193,6 +200,7 @@ impl Patterns {
             is_transpose: self.transpose.is_match(short)
                 && (!self.fusion.is_match(short) || self.moving_fusion.is_match(short)),
             is_elementwise,
+            is_activation: role == Role::Elementwise && self.activation.is_match(short),
             precision,
             is_fp64: if is_matrix_product { precision == Some("fp64") } else { self.is_of_doubles(full) },
             role,
@@ -372,6 +380,11 @@ mod tests {
         ] {
             assert_eq!(of(name).role, role, "{name}");
         }
+        for name in ["launch_clamp_scalar", "GeluCUDAKernelImpl", "threshold_kernel_impl", "silu_kernel"] {
+            let full = format!("void at::native::vectorized_elementwise_kernel<4, at::native::{name}<float>>(int)");
+            assert!(patterns.traits(name, &full).is_activation, "{name}");
+        }
+        assert!(!of("CUDAFunctor_add").is_activation && !of("ampere_sgemm_128x64_relu_nn").is_activation);
         assert!(of("nchwToNhwcKernel").is_transpose);
         assert!(of("direct_copy_kernel_cuda").is_tensor_copy && of("bfloat16_copy_kernel_cuda").is_tensor_copy);
         assert!(

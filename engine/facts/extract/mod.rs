@@ -8,6 +8,7 @@ mod before_steady;
 mod beside_rounds;
 mod by_index;
 mod call_rounds;
+mod chains;
 mod collectives;
 mod compiled;
 mod copies;
@@ -281,6 +282,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     attention::extract(context, device, &mut part.device);
     fine_work::extract(context, device, &mut part.device);
     product_rows::extract(context, device, &mut part.device);
+    chains::extract(context, device, &mut part.device);
     round_trips::extract(context, device, &mut part.device);
     turns::extract(context, device, &mut part.device);
     shared_stream::extract(context, device, &mut part.device);
