@@ -55,6 +55,8 @@ const MATRIX: &str = r"(?i)gemm|[dw]grad_(alg|engine)|winograd|cutlass.*(gemm|mm
 const SCOPE: &str = r"\b\w+::";
 /// Names of functions that tell nothing by themselves: what they do is in the scopes before them (`internal::gemvx::kernel`).
 const NAMELESS: &str = r"(?i)^(device_?)?kernel\d*$";
+/// What changes tensors for a convolution by Winograd's method, and back: the product lies between these.
+const WINOGRAD_TRANSFORM: &str = r"winograd(Forward|Backward|Wgrad)(Data|Filter|Output|Delta)\d|generateWinogradTiles";
 const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTransform|nchwAddPadding";
 /// Fusions of Inductor, and those of them that do nothing but move elements: they are named after all that is fused.
 const FUSION: &str = r"^triton_\w+_fused_";
@@ -112,6 +114,7 @@ pub(super) struct Patterns {
     collective: Regex,
     experts: Regex,
     matrix: Regex,
+    winograd_transform: Regex,
     scope: Regex,
     nameless: Regex,
     tensor_copy: Regex,
@@ -139,6 +142,7 @@ impl Patterns {
             collective: Regex::new(COLLECTIVE).ok()?,
             experts: Regex::new(EXPERTS).ok()?,
             matrix: Regex::new(MATRIX).ok()?,
+            winograd_transform: Regex::new(WINOGRAD_TRANSFORM).ok()?,
             scope: Regex::new(SCOPE).ok()?,
             nameless: Regex::new(NAMELESS).ok()?,
             tensor_copy: Regex::new(TENSOR_COPY).ok()?,
@@ -170,7 +174,8 @@ impl Patterns {
     }
 
     pub(super) fn traits(&self, short: &str, full: &str) -> Traits {
-        let is_matrix_product = self.matrix.is_match(short) || self.matrix.is_match(&self.unscoped(short, full));
+        let is_matrix_product = (self.matrix.is_match(short) || self.matrix.is_match(&self.unscoped(short, full)))
+            && !self.winograd_transform.is_match(short);
         // Some short names tell nothing (`Kernel2` of CUTLASS).
         let told =
             |name: &str| self.precisions.iter().find(|(pattern, _)| pattern.is_match(name)).map(|(_, name)| *name);
@@ -307,8 +312,6 @@ mod tests {
         assert_eq!((engine("float"), engine("__half"), engine("double")), (Some("fp32"), Some("fp16"), Some("fp64")));
         let gradient = "void cudnn::cnn::wgrad_alg0_engine<float, 512, 6, 5, 3, 3, 3, false, 512>(int, int)";
         assert_eq!(patterns.traits("wgrad_alg0_engine", gradient).role, Role::Fp32Product);
-        let filter = "void cudnn::winograd_nonfused::winogradForwardFilter4x4<float, float>(int)";
-        assert_eq!(patterns.traits("winogradForwardFilter4x4", filter).precision, Some("fp32"));
         assert_eq!(of("volta_gcgemm_64x64_tn").precision, Some("fp32"));
         // Products of complex numbers that the program itself holds.
         assert_eq!(of("volta_cgemm_64x64_tn").precision, None);
@@ -334,6 +337,20 @@ mod tests {
         ] {
             assert_eq!(patterns.traits(short, full).is_matrix_product, is_product, "{full}");
         }
+    }
+
+    #[test]
+    fn transforms_of_winograd_are_no_products() {
+        let patterns = Patterns::new().expect("patterns compile");
+        for name in
+            ["winogradForwardData4x4", "winogradForwardFilter4x4", "winogradForwardOutput4x4", "winogradWgradDelta4x4"]
+        {
+            let full = format!("void cudnn::winograd_nonfused::{name}<float, float>(int)");
+            let traits = patterns.traits(name, &full);
+            assert!(!traits.is_matrix_product && traits.precision.is_none(), "{name}");
+        }
+        let product = "volta_scudnn_winograd_128x128_ldg1_ldg4_relu_tile148t_nt_v1";
+        assert_eq!(patterns.traits(product, product).precision, Some("fp32"));
     }
 
     #[test]
