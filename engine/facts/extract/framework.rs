@@ -26,7 +26,7 @@ const VLLM_KERNELS: (&str, [&str; 3]) = ("vllm::", ["reshape_and_cache", "paged_
 type Mark = (&'static str, &'static str);
 
 /// Parts of names of kernels, the most telling first.
-const KERNEL_MARKS: [Mark; 17] = [
+const KERNEL_MARKS: [Mark; 18] = [
     ("at::native", "pytorch"),
     ("c10::", "pytorch"),
     ("torch::", "pytorch"),
@@ -36,6 +36,8 @@ const KERNEL_MARKS: [Mark; 17] = [
     ("cudf::", "rapids"),
     ("cupy_", "cupy"),
     ("cudapy", "numba"),
+    // The flags that Numba compiles with, packed into the tag of each function.
+    ("[abi:cw51cXT", "numba"),
     ("julia_", "julia"),
     ("ptxcall_", "julia"),
     ("CuKernelContext", "julia"),
@@ -95,8 +97,20 @@ pub(super) fn of(timeline: &Timeline) -> (&'static str, Option<String>) {
         .or_else(|| of_output(timeline));
     match found {
         Some((framework, name)) => (framework, Some(name)),
-        None => (timeline.source.framework.unwrap_or("cuda"), None),
+        // The profiler of a framework records any program: without a kernel of a library, it is the program's own code.
+        None => (timeline.source.framework.filter(|_| may_be_of_framework(timeline)).unwrap_or("cuda"), None),
     }
+}
+
+/// Parts of names of kernels that frameworks launch from libraries.
+const LIBRARY_MARKS: [&str; 10] =
+    ["gemm", "gemv", "cudnn", "cutlass", "nvjet", "xmma", "flash", "fmha", "nccl", "cub::"];
+
+/// Whether a framework may have launched what a recording holds, by its kernels.
+fn may_be_of_framework(timeline: &Timeline) -> bool {
+    let kernels = kernel_names(timeline);
+    let is_of_library = |name: &&str| LIBRARY_MARKS.iter().any(|mark| name.contains(mark));
+    kernels.is_empty() || kernels.iter().any(is_of_library)
 }
 
 /// The serving engine that runs the program's loop, if one does.

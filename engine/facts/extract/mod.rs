@@ -8,6 +8,7 @@ mod before_steady;
 mod beside_rounds;
 mod by_index;
 mod call_rounds;
+mod cells;
 mod chains;
 mod collectives;
 mod compiled;
@@ -290,6 +291,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     collectives::extract(context, device, &mut part.device);
     optimizer::extract(context, device, &mut part.device);
     compiled::extract(context, device, &mut part.device);
+    cells::extract(context.timeline, device, &mut part.device);
     lead::extract(context.timeline, device, &mut part.device);
 }
 
