@@ -172,6 +172,9 @@ impl Numbers {
 
 /// The number in the name of the range that tells a step.
 fn own_number(timeline: &Timeline, steps: &Steps, step: Step) -> Option<i64> {
+    if !timeline.details.step_numbers.is_empty() {
+        return timeline.details.step_numbers.of(step.host);
+    }
     let ranges = timeline.ranges.of_thread(steps.thread)?;
     let first = ranges.times.partition_point(0, |range| range.start < step.host.start);
     let begun = (first..ranges.times.len()).take_while(|index| ranges.times.at(*index).start == step.host.start);

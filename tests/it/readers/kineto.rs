@@ -44,6 +44,20 @@ fn a_trace_gives_the_facts_of_its_gpus_in_every_dialect() {
 }
 
 #[test]
+fn steps_go_by_the_number_in_their_name() {
+    let numbers = |text: &str| -> Vec<i64> {
+        facts(text).of_kind(EntityKind::Step).map(|(_, step)| step.int("number").unwrap()).collect()
+    };
+    let today = trace(6, Today);
+    let later = (0..6).rev().fold(today.clone(), |text, number| {
+        text.replace(&format!("ProfilerStep#{number}\""), &format!("ProfilerStep#{}\"", number + 7))
+    });
+    assert_eq!(numbers(&later), (7..13).collect::<Vec<_>>());
+    // One name for two steps tells none of them.
+    assert_eq!(numbers(&later.replace("ProfilerStep#8\"", "ProfilerStep#9\"")), (1..7).collect::<Vec<_>>());
+}
+
+#[test]
 fn idle_time_before_work_that_nothing_launched_is_unknown() {
     let whole = facts(trace(6, Today));
     // The window of the recording began after this launch.
