@@ -58,7 +58,10 @@ pub(super) fn verdict(
             Sentence::default().sentence(&finding.summary).own(". ")
         }
         Some(finding) => Sentence::default().own("Read with care (").sentence(&within(&finding.headline)).own("): "),
-        None => lacking(facts),
+        None => match before_that(findings).filter(|before| before.tells_before()) {
+            Some(before) => lacking(facts).sentence(&before.summary).own(". "),
+            None => lacking(facts),
+        },
     };
     let first = findings.iter().find(|finding| finding.severity > Severity::Info);
     let device = first.and_then(|finding| finding.subject.device.as_ref()).map(|device| device.entity);
@@ -78,7 +81,9 @@ pub(super) fn verdict(
         Some((finding, gain)) => {
             let words = beside(loss(words, devices, (finding, gain), findings, known), finding, findings);
             let words = inside_beside(words, facts, (finding, gain), findings);
-            let is_said = |before: &Finding| before.tells_no_kernels() || is_outside_first && before.looks_outside();
+            let is_said = |before: &Finding| {
+                before.tells_no_kernels() || before.tells_before() || is_outside_first && before.looks_outside()
+            };
             match before_that(findings).filter(|before| !is_said(before)) {
                 Some(before) => words.own(" ").sentence(&before.summary).own("."),
                 None => words,

@@ -190,6 +190,13 @@ const COUNTS: &[Fact] = &[
         "The median duration of a communication kernel; absent where there is none.",
     ),
     fact(
+        "is_longest_communication_last",
+        Bool,
+        CudaTrace,
+        Incomparable,
+        "Whether the device computes next to nothing behind its longest communication kernel; absent where there is none.",
+    ),
+    fact(
         "tensor_copy_launch_count",
         Int,
         CudaTrace,

@@ -125,7 +125,7 @@ pub(super) const CALL_ROUNDS: &[Fact] = &[
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "Time inside these calls in which the device runs nothing.",
+        "Time inside these calls in which the device runs nothing, loading of code left out.",
     ),
     fact("call_round_idle_ns", Int, CudaApi, ExtensiveWithGaps, "Time in between in which the device runs nothing."),
     fact("call_round_start_ns", Int, CudaApi, Incomparable, "When the first of them begins."),

@@ -92,14 +92,19 @@ pub(super) fn of(timeline: &Timeline) -> (&'static str, Option<String>) {
     let found = of_kernels(timeline)
         .or_else(|| of_compilers(timeline))
         .or_else(|| of_ranges(timeline))
-        .or_else(|| of_processes(timeline))
-        .or_else(|| of_files(timeline))
+        .or_else(|| of_processes(timeline).filter(|found| is_likely(timeline, found)))
+        .or_else(|| of_files(timeline).filter(|found| is_likely(timeline, found)))
         .or_else(|| of_output(timeline));
     match found {
         Some((framework, name)) => (framework, Some(name)),
         // The profiler of a framework records any program: without a kernel of a library, it is the program's own code.
         None => (timeline.source.framework.filter(|_| may_be_of_framework(timeline)).unwrap_or("cuda"), None),
     }
+}
+
+/// Whether the work is that of a framework whose threads or files are there: PyTorch also carries extensions with all their own kernels.
+fn is_likely(timeline: &Timeline, (framework, _): &Found) -> bool {
+    *framework != "pytorch" || may_be_of_framework(timeline)
 }
 
 /// Parts of names of kernels that frameworks launch from libraries.
