@@ -457,4 +457,21 @@ mod tests {
         assert!(verdict(500_000_000).ends_with("(up to 170 ms, 17 %). reduce takes most."), "{}", verdict(500_000_000));
         assert!(verdict(499_999_999).ends_with("(up to 170 ms, 17 %)."), "{}", verdict(499_999_999));
     }
+
+    #[test]
+    fn what_tells_the_time_before_comes_first_in_the_verdict_where_it_does_in_the_list() {
+        let mut sample = Sample::default();
+        let run = sample.run();
+        let device = sample.device(run, 0, "NVIDIA H200", 20_000_000, &[("compute_ns", 10_000_000)]);
+        let copies = sample.rule("pageable-copy", "Copies wait", EntityKind::Device);
+        sample.find(copies, device, Some(("idle", 4_000_000)), "copies");
+        for other in ["short-gpu-window", "first-batch"] {
+            let rule = sample.rule(other, other, EntityKind::Device);
+            sample.rules[rule].severity = Some(Severity::Medium);
+            sample.find(rule, device, None, &format!("What {other} tells"));
+        }
+        let verdict = sample.review().verdict.plain();
+        assert!(verdict.starts_with("What first-batch tells. GPU 0"), "{verdict}");
+        assert_eq!(verdict.matches("first-batch").count(), 1, "{verdict}");
+    }
 }

@@ -229,7 +229,23 @@ fn is_openmp(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::timeline::columns::KernelShape;
     use crate::timeline::output::OutputError;
+
+    #[test]
+    fn kernels_of_its_own_make_a_program_of_its_own() {
+        let of = |kernel: &str| {
+            let mut timeline = Timeline::default();
+            timeline.source.framework = Some("pytorch");
+            timeline.surroundings.thread_names = vec!["pt_main_thread".to_owned()];
+            let name = timeline.names.intern(kernel);
+            timeline.kernels.shapes.push(KernelShape { name, full_name: name, ..KernelShape::default() });
+            super::of(&timeline).0
+        };
+        assert_eq!((of("axpy"), of("nvjet_hsh_64x256")), ("cuda", "pytorch"));
+        assert_eq!(of("void at::native::fill<float>"), "pytorch");
+        assert_eq!(of("numba_blur::blur[abi:v1][abi:cw51cXTLSUwv1sDUa](Array<float, 2>)"), "numba");
+    }
 
     #[test]
     fn kernels_of_openacc_are_named_after_their_line() {
