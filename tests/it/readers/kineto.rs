@@ -7,7 +7,7 @@ use coldspot::source::{ReadError, ReadOptions};
 
 use crate::support::analysis::{facts_of, try_timeline};
 use crate::support::trace::Spelling::{Old, Today};
-use crate::support::trace::{damaged, framed_trace, saving_trace, trace, with};
+use crate::support::trace::{damaged, framed_trace, trace, with};
 use crate::support::{sample_reports, temp};
 
 pub(super) fn facts(text: impl AsRef<[u8]>) -> Facts {
@@ -41,28 +41,6 @@ fn a_trace_gives_the_facts_of_its_gpus_in_every_dialect() {
         assert_eq!(device(&facts, "idle_unknown_ns"), 0);
     }
     assert_eq!(device(&facts(&today), "sm_count"), 132);
-}
-
-#[test]
-fn steps_go_by_the_number_in_their_name() {
-    let numbers = |text: &str| -> Vec<i64> {
-        facts(text).of_kind(EntityKind::Step).map(|(_, step)| step.int("number").unwrap()).collect()
-    };
-    let today = trace(6, Today);
-    let later = (0..6).rev().fold(today.clone(), |text, number| {
-        text.replace(&format!("ProfilerStep#{number}\""), &format!("ProfilerStep#{}\"", number + 7))
-    });
-    assert_eq!(numbers(&later), (7..13).collect::<Vec<_>>());
-    // One name for two steps tells none of them.
-    assert_eq!(numbers(&later.replace("ProfilerStep#8\"", "ProfilerStep#9\"")), (1..7).collect::<Vec<_>>());
-}
-
-#[test]
-fn host_code_goes_by_what_the_program_calls() {
-    let facts = facts(saving_trace(8));
-    let (_, device) = facts.of_kind(EntityKind::Device).next().unwrap();
-    assert_eq!(device.text("idle_host_library_call"), Some("serialization.py(945): save"));
-    assert!(device.int("idle_host_library_call_ns") > device.int("idle_host_range_ns"));
 }
 
 #[test]
