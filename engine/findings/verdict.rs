@@ -58,7 +58,10 @@ pub(super) fn verdict(
             Sentence::default().sentence(&finding.summary).own(". ")
         }
         Some(finding) => Sentence::default().own("Read with care (").sentence(&within(&finding.headline)).own("): "),
-        None => lacking(facts),
+        None => match before_that(findings).filter(|before| before.tells_before()) {
+            Some(before) => lacking(facts).sentence(&before.summary).own(". "),
+            None => lacking(facts),
+        },
     };
     let first = findings.iter().find(|finding| finding.severity > Severity::Info);
     let device = first.and_then(|finding| finding.subject.device.as_ref()).map(|device| device.entity);
@@ -78,7 +81,9 @@ pub(super) fn verdict(
         Some((finding, gain)) => {
             let words = beside(loss(words, devices, (finding, gain), findings, known), finding, findings);
             let words = inside_beside(words, facts, (finding, gain), findings);
-            let is_said = |before: &Finding| before.tells_no_kernels() || is_outside_first && before.looks_outside();
+            let is_said = |before: &Finding| {
+                before.tells_no_kernels() || before.tells_before() || is_outside_first && before.looks_outside()
+            };
             match before_that(findings).filter(|before| !is_said(before)) {
                 Some(before) => words.own(" ").sentence(&before.summary).own("."),
                 None => words,
@@ -451,5 +456,22 @@ mod tests {
         };
         assert!(verdict(500_000_000).ends_with("(up to 170 ms, 17 %). reduce takes most."), "{}", verdict(500_000_000));
         assert!(verdict(499_999_999).ends_with("(up to 170 ms, 17 %)."), "{}", verdict(499_999_999));
+    }
+
+    #[test]
+    fn what_tells_the_time_before_comes_first_in_the_verdict_where_it_does_in_the_list() {
+        let mut sample = Sample::default();
+        let run = sample.run();
+        let device = sample.device(run, 0, "NVIDIA H200", 20_000_000, &[("compute_ns", 10_000_000)]);
+        let copies = sample.rule("pageable-copy", "Copies wait", EntityKind::Device);
+        sample.find(copies, device, Some(("idle", 4_000_000)), "copies");
+        for other in ["short-gpu-window", "first-batch"] {
+            let rule = sample.rule(other, other, EntityKind::Device);
+            sample.rules[rule].severity = Some(Severity::Medium);
+            sample.find(rule, device, None, &format!("What {other} tells"));
+        }
+        let verdict = sample.review().verdict.plain();
+        assert!(verdict.starts_with("What first-batch tells. GPU 0"), "{verdict}");
+        assert_eq!(verdict.matches("first-batch").count(), 1, "{verdict}");
     }
 }

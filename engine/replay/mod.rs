@@ -9,6 +9,7 @@
 
 pub mod attention;
 mod build;
+pub mod chains;
 mod change;
 mod gains;
 mod model;
@@ -90,6 +91,8 @@ pub struct Subject<'all> {
     pub doubles: &'all [bool],
     /// Whether its name tells that it only copies a tensor into another type or layout, by the index of the name.
     pub tensor_copies: &'all [bool],
+    /// Whether its name tells that it applies a function to each element of one tensor, by the index of the name.
+    pub activations: &'all [bool],
 }
 
 /// Why a recording is not played again.

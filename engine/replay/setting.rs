@@ -158,6 +158,11 @@ impl<'all> Setting<'all> {
         self.subject.tensor_copies.get(self.name_of(op) as usize) == Some(&true)
     }
 
+    /// Whether a kernel applies a function to each element of one tensor.
+    pub(super) fn is_activation(&self, op: &Op) -> bool {
+        self.subject.activations.get(self.name_of(op) as usize) == Some(&true)
+    }
+
     /// The peak of plain fp32 over that of fp64.
     pub(super) fn fp64_ratio(&self) -> Option<f64> {
         self.properties(self.own_device())?.fp64_ratio()

@@ -11,6 +11,8 @@ pub struct Details {
     pub products: OfKernels<Product>,
     /// What communication kernels move.
     pub collectives: OfKernels<Collective>,
+    /// The numbers of steps whose ranges go by a name without it.
+    pub step_numbers: OfKernels<i64>,
     /// The most memory that was held, by number of the device.
     pub memory: Vec<MemoryPeak>,
     /// The number of the recorded process in its job.
@@ -26,10 +28,11 @@ impl Details {
     pub(super) fn move_back(&mut self, moment: i64) {
         self.products.move_back(moment);
         self.collectives.move_back(moment);
+        self.step_numbers.move_back(moment);
     }
 }
 
-/// Something of single kernels, which are told by when they run.
+/// Something of single kernels, or steps, which are told by when they run.
 #[derive(Debug)]
 pub struct OfKernels<T>(Vec<(Interval, T)>);
 
@@ -58,7 +61,7 @@ impl<T: Copy + Ord> OfKernels<T> {
         self.0.is_empty()
     }
 
-    /// What is known of the kernel that runs in an interval.
+    /// What is known of the one that runs in an interval.
     pub fn of(&self, interval: Interval) -> Option<T> {
         let index = self.0.binary_search_by_key(&interval, |(interval, _)| *interval).ok()?;
         self.0.get(index).map(|(_, of)| *of)

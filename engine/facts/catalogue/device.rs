@@ -25,6 +25,7 @@ pub(super) const ALL: &[&[Fact]] = &[
     STORMS,
     patterns::FINE_WORK,
     patterns::PRODUCT_ROWS,
+    patterns::CHAINS,
     patterns::CALL_ROUNDS,
     patterns::ROUND_TRIPS,
     patterns::TURNS,
@@ -187,6 +188,13 @@ const COUNTS: &[Fact] = &[
         CudaTrace,
         Intensive,
         "The median duration of a communication kernel; absent where there is none.",
+    ),
+    fact(
+        "is_longest_communication_last",
+        Bool,
+        CudaTrace,
+        Incomparable,
+        "Whether the device computes next to nothing behind its longest communication kernel; absent where there is none.",
     ),
     fact(
         "tensor_copy_launch_count",

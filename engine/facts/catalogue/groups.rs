@@ -283,7 +283,21 @@ pub(super) const RANGE: &[Fact] = &[
 ];
 
 pub(super) const STEP: &[Fact] = &[
-    fact("number", Int, Nvtx, Incomparable, "Which step it is, counted from 1."),
+    fact(
+        "number",
+        Int,
+        Nvtx,
+        Incomparable,
+        "Which step it is: the number in the name of its range, where the range of each step has one and they grow; else counted from 1.",
+    ),
+    fact(
+        "launch_call_ns",
+        Int,
+        CudaApi,
+        Intensive,
+        "The median length of the calls that launch its kernels; absent where none is known.",
+    ),
+    fact("launch_call_median_ns", Int, CudaApi, Intensive, "The median of that over all steps; absent with it."),
     fact(
         "is_warm_up",
         Bool,

@@ -246,6 +246,20 @@ pub(super) const DETAIL: &[Fact] = &[
     ),
     fact("idle_host_range_ns", Int, Nvtx, ExtensiveWithGaps, "How much of the host code ran in that range."),
     fact(
+        "idle_host_library_call",
+        Text,
+        CallStacks,
+        Incomparable,
+        "The function of PyTorch, by stacks of Python, that at least half of idle_host_ns lies in, the outermost; those that only call the program's own code left out. Absent where none does.",
+    ),
+    fact(
+        "idle_host_library_call_ns",
+        Int,
+        CallStacks,
+        ExtensiveWithGaps,
+        "How much of it lies in that function; absent with it.",
+    ),
+    fact(
         "idle_sleep_count",
         Int,
         CudaApi,

@@ -192,6 +192,13 @@ pub(super) const KERNEL: &[Fact] = &[
 
 /// By how wide the launches of a kernel were.
 pub(super) const WIDTHS: &[Fact] = &[
+    fact(
+        "warp_share",
+        Float,
+        DeviceInfo,
+        Intensive,
+        "Warps of its launches, against those that the device has room for, 1 at most: the mean of its time. Registers and shared memory may allow fewer.",
+    ),
     fact("one_block_launch_count", Int, DeviceInfo, Extensive, "Launches of a single block."),
     fact("one_block_ns", Int, DeviceInfo, Extensive, "The part of underfilled_ns that these launches own."),
     fact(

@@ -44,6 +44,55 @@ pub(super) const PRODUCT_ROWS: &[Fact] = &[
     fact("product_row_period_count", Int, CudaTrace, Intensive, "Kernels of one turn of it."),
 ];
 
+/// Chains of element-wise kernels.
+pub(super) const CHAINS: &[Fact] = &[
+    fact(
+        "chain_count",
+        Int,
+        CudaTrace,
+        Extensive,
+        "How often element-wise kernels follow one another in a stream on grids of one size: three or more, or two that come again where the second is a function of each element; with sums of rows, copies and memsets between them. Kernels that an optimizer launches are none.",
+    ),
+    fact(
+        "chain_kernel_count",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Kernels in these chains; absent, as what follows, without any.",
+    ),
+    fact("chain_reduction_count", Int, CudaTrace, Extensive, "Those of them that sum up rows, or find their largest."),
+    fact("chain_sum_ns", Int, CudaTrace, Extensive, "How long all operations of these chains run."),
+    fact(
+        "chain_spare_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "The same without the longest of each chain, of chains in which that takes 10 us or more.",
+    ),
+    fact(
+        "chain_normalization_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "What of chain_sum_ns chains take that are normalizations by their names: sums of rows, and the reciprocal of a square root.",
+    ),
+    fact(
+        "chain_attention_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "What of it chains take that lie between two matrix products, with exponentials and two reductions of rows among them: attention.",
+    ),
+    fact(
+        "chain_kernels",
+        Text,
+        CudaTrace,
+        Incomparable,
+        "The kernels of the chain with most of chain_spare_ns, in their order.",
+    ),
+    fact("chain_kernels_repeat_count", Int, CudaTrace, Extensive, "How often that one comes."),
+];
+
 /// Rounds of calls.
 pub(super) const CALL_ROUNDS: &[Fact] = &[
     fact(
@@ -76,7 +125,7 @@ pub(super) const CALL_ROUNDS: &[Fact] = &[
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "Time inside these calls in which the device runs nothing.",
+        "Time inside these calls in which the device runs nothing, loading of code left out.",
     ),
     fact("call_round_idle_ns", Int, CudaApi, ExtensiveWithGaps, "Time in between in which the device runs nothing."),
     fact("call_round_start_ns", Int, CudaApi, Incomparable, "When the first of them begins."),

@@ -146,7 +146,7 @@ pub(super) const STEPS: &[Fact] = &[
         Int,
         Nvtx,
         Incomparable,
-        "Which one that is, counted from 1. For readers and scripts: where to look.",
+        "Which one that is: its number. For readers and scripts: where to look.",
     ),
     fact("step_slowest_start_ns", Int, Nvtx, Incomparable, "When it begins. For readers and scripts: where to look."),
     fact("step_excess_ns", Int, Nvtx, ExtensiveWithGaps, "What all steps that are not warm-up take beyond the median."),

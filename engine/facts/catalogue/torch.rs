@@ -13,6 +13,14 @@ pub(super) const TORCH: &[Fact] = &[
         Extensive,
         "Steps of optimizers, by the ranges `Optimizer.step#` of PyTorch; absent, as all facts of optimizers, where none launches a kernel.",
     ),
+    fact(
+        "recurrent_cell_count",
+        Int,
+        Nvtx,
+        Extensive,
+        "Ranges of operators that compute one element of a sequence, such as `aten::lstm_cell`; absent without any, and where an operator of the whole sequence is there.",
+    ),
+    fact("recurrent_cell", Text, Nvtx, Incomparable, "Which operator that is; absent with it."),
     fact("optimizer_name", Text, Nvtx, Incomparable, "The first optimizer, as PyTorch calls its class."),
     fact("optimizer_kernel_count", Int, Nvtx, Extensive, "Kernels that are launched in these steps."),
     fact(

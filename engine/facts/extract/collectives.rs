@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
+use crate::ledger::OpKind;
 use crate::timeline::NameId;
 use crate::timeline::details::Collective;
 use crate::timeline::union::Union;
@@ -12,6 +13,8 @@ use crate::timeline::union::Union;
 const MIN_COUNT: usize = 5;
 /// A collective beside which other kernels run for more of its time shares the device: that alone makes it longer.
 const MOST_BESIDE: f64 = 0.1;
+/// What is computed behind the longest is next to nothing where it takes a smaller part of its time.
+const MOST_BEHIND: f64 = 0.05;
 /// Smaller ones are bound by latency, not by bandwidth.
 const LARGE_BYTES: i64 = 1 << 20;
 
@@ -19,6 +22,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let timeline = context.timeline;
     facts.set_some("memory_reserved_peak_bytes", peak(context, device).map(|peak| peak.reserved_bytes));
     facts.set_some("memory_allocated_peak_bytes", peak(context, device).map(|peak| peak.allocated_bytes));
+    facts.set_some("is_longest_communication_last", is_longest_last(device));
     if timeline.details.collectives.is_empty() {
         return;
     }
@@ -64,6 +68,15 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("collective_bus_gb_per_s", bus_bytes / large_ns as f64);
         facts.set("collective_best_bus_gb_per_s", bus_bytes / best_ns as f64);
     }
+}
+
+/// Whether nothing of what the device computes lies behind its longest kernel of communication; absent without one.
+fn is_longest_last(device: &DeviceContext) -> Option<bool> {
+    let communication = device.ops.in_window().filter(|op| op.kind == OpKind::Communication);
+    let longest = communication.max_by_key(|op| op.end - op.start)?;
+    let behind = device.ops.in_window().filter(|op| op.kind.is_compute() && op.end > longest.end);
+    let behind_ns = Union::of(behind.map(|op| op.interval())).len_ns();
+    Some((behind_ns as f64) < MOST_BEHIND * (longest.end - longest.start) as f64)
 }
 
 /// How long collectives of each kind and size take.

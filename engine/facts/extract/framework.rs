@@ -26,7 +26,7 @@ const VLLM_KERNELS: (&str, [&str; 3]) = ("vllm::", ["reshape_and_cache", "paged_
 type Mark = (&'static str, &'static str);
 
 /// Parts of names of kernels, the most telling first.
-const KERNEL_MARKS: [Mark; 17] = [
+const KERNEL_MARKS: [Mark; 18] = [
     ("at::native", "pytorch"),
     ("c10::", "pytorch"),
     ("torch::", "pytorch"),
@@ -36,6 +36,8 @@ const KERNEL_MARKS: [Mark; 17] = [
     ("cudf::", "rapids"),
     ("cupy_", "cupy"),
     ("cudapy", "numba"),
+    // The flags that Numba compiles with, packed into the tag of each function.
+    ("[abi:cw51cXT", "numba"),
     ("julia_", "julia"),
     ("ptxcall_", "julia"),
     ("CuKernelContext", "julia"),
@@ -90,13 +92,30 @@ pub(super) fn of(timeline: &Timeline) -> (&'static str, Option<String>) {
     let found = of_kernels(timeline)
         .or_else(|| of_compilers(timeline))
         .or_else(|| of_ranges(timeline))
-        .or_else(|| of_processes(timeline))
-        .or_else(|| of_files(timeline))
+        .or_else(|| of_processes(timeline).filter(|found| is_likely(timeline, found)))
+        .or_else(|| of_files(timeline).filter(|found| is_likely(timeline, found)))
         .or_else(|| of_output(timeline));
     match found {
         Some((framework, name)) => (framework, Some(name)),
-        None => (timeline.source.framework.unwrap_or("cuda"), None),
+        // The profiler of a framework records any program: without a kernel of a library, it is the program's own code.
+        None => (timeline.source.framework.filter(|_| may_be_of_framework(timeline)).unwrap_or("cuda"), None),
     }
+}
+
+/// Whether the work is that of a framework whose threads or files are there: PyTorch also carries extensions with all their own kernels.
+fn is_likely(timeline: &Timeline, (framework, _): &Found) -> bool {
+    *framework != "pytorch" || may_be_of_framework(timeline)
+}
+
+/// Parts of names of kernels that frameworks launch from libraries.
+const LIBRARY_MARKS: [&str; 10] =
+    ["gemm", "gemv", "cudnn", "cutlass", "nvjet", "xmma", "flash", "fmha", "nccl", "cub::"];
+
+/// Whether a framework may have launched what a recording holds, by its kernels.
+fn may_be_of_framework(timeline: &Timeline) -> bool {
+    let kernels = kernel_names(timeline);
+    let is_of_library = |name: &&str| LIBRARY_MARKS.iter().any(|mark| name.contains(mark));
+    kernels.is_empty() || kernels.iter().any(is_of_library)
 }
 
 /// The serving engine that runs the program's loop, if one does.
@@ -210,7 +229,23 @@ fn is_openmp(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::timeline::columns::KernelShape;
     use crate::timeline::output::OutputError;
+
+    #[test]
+    fn kernels_of_its_own_make_a_program_of_its_own() {
+        let of = |kernel: &str| {
+            let mut timeline = Timeline::default();
+            timeline.source.framework = Some("pytorch");
+            timeline.surroundings.thread_names = vec!["pt_main_thread".to_owned()];
+            let name = timeline.names.intern(kernel);
+            timeline.kernels.shapes.push(KernelShape { name, full_name: name, ..KernelShape::default() });
+            super::of(&timeline).0
+        };
+        assert_eq!((of("axpy"), of("nvjet_hsh_64x256")), ("cuda", "pytorch"));
+        assert_eq!(of("void at::native::fill<float>"), "pytorch");
+        assert_eq!(of("numba_blur::blur[abi:v1][abi:cw51cXTLSUwv1sDUa](Array<float, 2>)"), "numba");
+    }
 
     #[test]
     fn kernels_of_openacc_are_named_after_their_line() {

@@ -20,6 +20,8 @@ pub(super) struct Traits {
     pub(super) is_tensor_copy: bool,
     pub(super) is_transpose: bool,
     pub(super) is_elementwise: bool,
+    /// It applies a function to each element of one tensor.
+    pub(super) is_activation: bool,
     pub(super) precision: Option<&'static str>,
     /// It computes in double precision.
     pub(super) is_fp64: bool,
@@ -53,6 +55,8 @@ const MATRIX: &str = r"(?i)gemm|[dw]grad_(alg|engine)|winograd|cutlass.*(gemm|mm
 const SCOPE: &str = r"\b\w+::";
 /// Names of functions that tell nothing by themselves: what they do is in the scopes before them (`internal::gemvx::kernel`).
 const NAMELESS: &str = r"(?i)^(device_?)?kernel\d*$";
+/// What changes tensors for a convolution by Winograd's method, and back: the product lies between these.
+const WINOGRAD_TRANSFORM: &str = r"winograd(Forward|Backward|Wgrad)(Data|Filter|Output|Delta)\d|generateWinogradTiles";
 const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTransform|nchwAddPadding";
 /// Fusions of Inductor, and those of them that do nothing but move elements: they are named after all that is fused.
 const FUSION: &str = r"^triton_\w+_fused_";
@@ -80,6 +84,9 @@ const NO_SOFTMAX: &str = r"(?i)log_?softmax|cross_?entropy|nll_loss|top_?k|gatin
 /// What `.to()`, `.contiguous()`, `copy_` and casts run in PyTorch; fusions of Inductor that do nothing else. Not what joins tensors: that
 /// makes a new one.
 const TENSOR_COPY: &str = r"^(direct|bfloat16|float16|half|float8\w*)_copy_kernel_cuda$|^copy_kernel_cuda$|^triton_poi_fused(__?to_copy|_clone|_copy_?)+_\d+$";
+/// Functions that layers apply to each element of what came right before, and their derivatives.
+const ACTIVATION: &str =
+    r"(?i)clamp|threshold_kernel|relu|gelu|silu|sigmoid|tanh|elu_|mish|softplus|hardswish|hardtanh|hard_?sigmoid";
 /// Convolutions of cuDNN whose names tell no type but as what they were made for.
 const TYPED_CONVOLUTION: &str = r"[dw]grad_(alg|engine)|winograd";
 /// The first that fits counts. cuDNN's convolutions by FFT multiply (`gcgemm`) in fp32.
@@ -107,6 +114,7 @@ pub(super) struct Patterns {
     collective: Regex,
     experts: Regex,
     matrix: Regex,
+    winograd_transform: Regex,
     scope: Regex,
     nameless: Regex,
     tensor_copy: Regex,
@@ -115,6 +123,7 @@ pub(super) struct Patterns {
     moving_fusion: Regex,
     typed_convolution: Regex,
     elementwise: Regex,
+    activation: Regex,
     softmax: Regex,
     no_softmax: Regex,
     double: Regex,
@@ -133,6 +142,7 @@ impl Patterns {
             collective: Regex::new(COLLECTIVE).ok()?,
             experts: Regex::new(EXPERTS).ok()?,
             matrix: Regex::new(MATRIX).ok()?,
+            winograd_transform: Regex::new(WINOGRAD_TRANSFORM).ok()?,
             scope: Regex::new(SCOPE).ok()?,
             nameless: Regex::new(NAMELESS).ok()?,
             tensor_copy: Regex::new(TENSOR_COPY).ok()?,
@@ -141,6 +151,7 @@ impl Patterns {
             moving_fusion: Regex::new(MOVING_FUSION).ok()?,
             typed_convolution: Regex::new(TYPED_CONVOLUTION).ok()?,
             elementwise: Regex::new(ELEMENTWISE).ok()?,
+            activation: Regex::new(ACTIVATION).ok()?,
             softmax: Regex::new(SOFTMAX).ok()?,
             no_softmax: Regex::new(NO_SOFTMAX).ok()?,
             double: Regex::new(DOUBLE).ok()?,
@@ -163,7 +174,8 @@ impl Patterns {
     }
 
     pub(super) fn traits(&self, short: &str, full: &str) -> Traits {
-        let is_matrix_product = self.matrix.is_match(short) || self.matrix.is_match(&self.unscoped(short, full));
+        let is_matrix_product = (self.matrix.is_match(short) || self.matrix.is_match(&self.unscoped(short, full)))
+            && !self.winograd_transform.is_match(short);
         // Some short names tell nothing (`Kernel2` of CUTLASS).
         let told =
             |name: &str| self.precisions.iter().find(|(pattern, _)| pattern.is_match(name)).map(|(_, name)| *name);
@@ -193,6 +205,7 @@ impl Patterns {
             is_transpose: self.transpose.is_match(short)
                 && (!self.fusion.is_match(short) || self.moving_fusion.is_match(short)),
             is_elementwise,
+            is_activation: role == Role::Elementwise && self.activation.is_match(short),
             precision,
             is_fp64: if is_matrix_product { precision == Some("fp64") } else { self.is_of_doubles(full) },
             role,
@@ -299,8 +312,6 @@ mod tests {
         assert_eq!((engine("float"), engine("__half"), engine("double")), (Some("fp32"), Some("fp16"), Some("fp64")));
         let gradient = "void cudnn::cnn::wgrad_alg0_engine<float, 512, 6, 5, 3, 3, 3, false, 512>(int, int)";
         assert_eq!(patterns.traits("wgrad_alg0_engine", gradient).role, Role::Fp32Product);
-        let filter = "void cudnn::winograd_nonfused::winogradForwardFilter4x4<float, float>(int)";
-        assert_eq!(patterns.traits("winogradForwardFilter4x4", filter).precision, Some("fp32"));
         assert_eq!(of("volta_gcgemm_64x64_tn").precision, Some("fp32"));
         // Products of complex numbers that the program itself holds.
         assert_eq!(of("volta_cgemm_64x64_tn").precision, None);
@@ -326,6 +337,20 @@ mod tests {
         ] {
             assert_eq!(patterns.traits(short, full).is_matrix_product, is_product, "{full}");
         }
+    }
+
+    #[test]
+    fn transforms_of_winograd_are_no_products() {
+        let patterns = Patterns::new().expect("patterns compile");
+        for name in
+            ["winogradForwardData4x4", "winogradForwardFilter4x4", "winogradForwardOutput4x4", "winogradWgradDelta4x4"]
+        {
+            let full = format!("void cudnn::winograd_nonfused::{name}<float, float>(int)");
+            let traits = patterns.traits(name, &full);
+            assert!(!traits.is_matrix_product && traits.precision.is_none(), "{name}");
+        }
+        let product = "volta_scudnn_winograd_128x128_ldg1_ldg4_relu_tile148t_nt_v1";
+        assert_eq!(patterns.traits(product, product).precision, Some("fp32"));
     }
 
     #[test]
@@ -372,6 +397,11 @@ mod tests {
         ] {
             assert_eq!(of(name).role, role, "{name}");
         }
+        for name in ["launch_clamp_scalar", "GeluCUDAKernelImpl", "threshold_kernel_impl", "silu_kernel"] {
+            let full = format!("void at::native::vectorized_elementwise_kernel<4, at::native::{name}<float>>(int)");
+            assert!(patterns.traits(name, &full).is_activation, "{name}");
+        }
+        assert!(!of("CUDAFunctor_add").is_activation && !of("ampere_sgemm_128x64_relu_nn").is_activation);
         assert!(of("nchwToNhwcKernel").is_transpose);
         assert!(of("direct_copy_kernel_cuda").is_tensor_copy && of("bfloat16_copy_kernel_cuda").is_tensor_copy);
         assert!(

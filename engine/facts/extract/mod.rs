@@ -8,6 +8,8 @@ mod before_steady;
 mod beside_rounds;
 mod by_index;
 mod call_rounds;
+mod cells;
+mod chains;
 mod collectives;
 mod compiled;
 mod copies;
@@ -281,6 +283,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     attention::extract(context, device, &mut part.device);
     fine_work::extract(context, device, &mut part.device);
     product_rows::extract(context, device, &mut part.device);
+    chains::extract(context, device, &mut part.device);
     round_trips::extract(context, device, &mut part.device);
     turns::extract(context, device, &mut part.device);
     shared_stream::extract(context, device, &mut part.device);
@@ -288,6 +291,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     collectives::extract(context, device, &mut part.device);
     optimizer::extract(context, device, &mut part.device);
     compiled::extract(context, device, &mut part.device);
+    cells::extract(context.timeline, device, &mut part.device);
     lead::extract(context.timeline, device, &mut part.device);
 }
 

@@ -5,8 +5,8 @@ use foldhash::HashMap;
 use super::steps::are_rounds;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::{OPTIMIZER_STEP, OpKind};
-use crate::timeline::{NONE, NameId, Times};
+use crate::ledger::{OPTIMIZER_STEP, Op, OpKind};
+use crate::timeline::{NONE, NameId, Timeline, Times};
 
 /// In the names of kernels that update many parameters at once.
 const TOGETHER: [&str; 2] = ["multi_tensor_apply", "FusedOptimizer"];
@@ -17,18 +17,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if !is_step.contains(&true) {
         return;
     }
-    let steps = steps(context, &is_step);
-    let within = |thread: u32, at: i64| {
-        let times = steps.get(&thread)?;
-        let before = times.partition_point(0, |range| range.start <= at);
-        times.get(before.checked_sub(1)?).filter(|range| range.end > at)
-    };
+    let steps = OptimizerSteps::new(timeline, &is_step);
     let (mut kernel_count, mut together_count, mut beside_rounds_count, mut kernel_ns) = (0, 0, 0, 0_i64);
     let mut joint: HashMap<NameId, bool> = HashMap::default();
     for op in device.ops.in_window().filter(|op| op.kind == OpKind::Kernel) {
-        let Some(call) = op.call(timeline) else { continue };
-        let thread = timeline.api.thread.get(call as usize).copied().unwrap_or(NONE);
-        if within(thread, timeline.api.times.start(call as usize)).is_none() {
+        if !steps.launched(timeline, op) {
             continue;
         }
         let name = timeline.kernels.shape_of(op.index).full_name;
@@ -39,7 +32,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         together_count += i64::from(*joint.entry(name).or_insert_with(is_joint));
     }
     let window = device.window();
-    let count = steps.values().flat_map(Times::iter).filter(|step| step.overlap_ns(window) > 0).count();
+    let count = steps.by_thread.values().flat_map(Times::iter).filter(|step| step.overlap_ns(window) > 0).count();
     if count == 0 || kernel_count == 0 {
         return;
     }
@@ -59,22 +52,46 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     );
 }
 
-/// The steps of each thread, those within others left out.
-fn steps(context: &Context<'_>, is_step: &[bool]) -> HashMap<u32, Times> {
-    let mut steps: HashMap<u32, Times> = HashMap::default();
-    for ranges in &context.timeline.ranges.threads {
-        let mut until = i64::MIN;
-        let own = ranges.times.iter().zip(&ranges.label).filter(|(range, label)| {
-            let is_own = is_step.get(**label as usize).copied().unwrap_or(false) && range.start >= until;
-            if is_own {
-                until = range.end;
-            }
-            is_own
-        });
-        let own: Times = own.map(|(range, _)| range).collect();
-        if !own.is_empty() {
-            steps.insert(ranges.thread, own);
-        }
+/// The steps of optimizers on each thread, those within others left out.
+#[derive(Debug, Default)]
+pub(super) struct OptimizerSteps {
+    by_thread: HashMap<u32, Times>,
+}
+
+impl OptimizerSteps {
+    /// Those that are marked.
+    pub(super) fn of(timeline: &Timeline) -> Self {
+        Self::new(timeline, &timeline.labels_beginning(OPTIMIZER_STEP))
     }
-    steps
+
+    fn new(timeline: &Timeline, is_step: &[bool]) -> Self {
+        let mut by_thread: HashMap<u32, Times> = HashMap::default();
+        for ranges in &timeline.ranges.threads {
+            let mut until = i64::MIN;
+            let own = ranges.times.iter().zip(&ranges.label).filter(|(range, label)| {
+                let is_own = is_step.get(**label as usize).copied().unwrap_or(false) && range.start >= until;
+                if is_own {
+                    until = range.end;
+                }
+                is_own
+            });
+            let own: Times = own.map(|(range, _)| range).collect();
+            if !own.is_empty() {
+                by_thread.insert(ranges.thread, own);
+            }
+        }
+        Self { by_thread }
+    }
+
+    /// Whether an operation was launched in one of them.
+    pub(super) fn launched(&self, timeline: &Timeline, op: Op) -> bool {
+        let Some(call) = op.call(timeline).filter(|_| !self.by_thread.is_empty()) else { return false };
+        let thread = timeline.api.thread.get(call as usize).copied().unwrap_or(NONE);
+        let at = timeline.api.times.start(call as usize);
+        let step = |times: &Times| {
+            let before = times.partition_point(0, |range| range.start <= at);
+            times.get(before.checked_sub(1)?).filter(|range| range.end > at)
+        };
+        self.by_thread.get(&thread).and_then(step).is_some()
+    }
 }

@@ -99,6 +99,10 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
         facts.set("idle_host_range", told.folded.name(range));
         facts.set("idle_host_range_ns", ns);
     }
+    if let Some((range, ns)) = library_call(timeline, told, device.account_ns(Account::IdleHost)) {
+        facts.set("idle_host_library_call", told.folded.name(range));
+        facts.set("idle_host_library_call_ns", ns);
+    }
     if let Some((range, ns)) = main_range(told, (device.account_ns(Account::IdleBlocked), of_blocked), &BTreeSet::new())
     {
         facts.set("idle_blocked_range", told.folded.name(range));
@@ -267,6 +271,28 @@ fn main_range(
         let most_ns = by_group.values().map(|sum| sum.all_ns).max()?;
         telling(&by_group, most_ns)
     })
+}
+
+/// How stacks begin the functions of PyTorch, and those of them that only call the program's own code.
+const LIBRARY: &str = "torch/";
+const CALLING: [&str; 6] =
+    ["torch/nn/", "torch/utils/", "torch/profiler/", "torch/autograd/", "torch/_dynamo/", "torch/distributed/fsdp/"];
+
+/// The function of PyTorch that the program calls, and that most host code lies in: what is further inside says less of why.
+fn library_call(timeline: &Timeline, told: &Told<'_>, whole_ns: i64) -> Option<(u32, i64)> {
+    let is_library = |label: u32| {
+        let label = timeline.ranges.labels.get(label as usize).filter(|label| label.kind == RangeKind::PythonFrame);
+        let name = label.map_or("", |label| timeline.name(label.name));
+        name.starts_with(LIBRARY) && !CALLING.iter().any(|part| name.starts_with(part))
+    };
+    let mut by_group: BTreeMap<u32, i64> = BTreeMap::new();
+    for group in told.groups.iter().filter(|group| is_library(group.label)) {
+        if let Some(folded) = told.folded.group_of(group.label) {
+            *by_group.entry(folded).or_default() += group.sums.idle.host_ns;
+        }
+    }
+    let (range, ns) = by_group.into_iter().max_by_key(|(range, ns)| (*ns, Reverse(*range)))?;
+    (ns > 0 && ns.saturating_mul(2) >= whole_ns).then_some((range, ns.min(whole_ns)))
 }
 
 fn entity(context: &Context<'_>, parents: &Parents<'_>, group: &Group, keys: &mut HashSet<String>) -> Entity {

@@ -162,6 +162,7 @@ fn played<T>(
     let roles: Vec<Role> = context.traits.iter().map(|traits| traits.role).collect();
     let doubles: Vec<bool> = context.traits.iter().map(|traits| traits.is_fp64).collect();
     let tensor_copies: Vec<bool> = context.traits.iter().map(|traits| traits.is_tensor_copy).collect();
+    let activations: Vec<bool> = context.traits.iter().map(|traits| traits.is_activation).collect();
     let subject = Subject {
         timeline: context.timeline,
         calls: &context.calls,
@@ -172,6 +173,7 @@ fn played<T>(
         roles: &roles,
         doubles: &doubles,
         tensor_copies: &tensor_copies,
+        activations: &activations,
     };
     let replay = Replay::new(subject)?;
     let bounds = reach::Bounds::new(device, steps);

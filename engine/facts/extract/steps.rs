@@ -7,7 +7,7 @@ use super::stats::median;
 use super::{Context, DeviceContext, DevicePart, Parents};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::{Account, OpKind};
-use crate::steps::{Certainty, Phases, Step, Steps};
+use crate::steps::{Certainty, Phases, Step, Steps, without_numbers};
 use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
@@ -29,8 +29,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     let steady = of_phases(device, Phases::of_steps(device.window(), steps), steps.steps.len(), &mut part.device);
     of_behind(device, &steps.steps, &steady, &mut part.device);
     of_slow(device, steady.len(), &mut part.device);
-    of_slowest(device, &steps.steps, steady.clone(), &mut part.device);
-    part.entities.extend(entities(context.timeline, device, parents, &steps.steps, steady.start));
+    let numbers = Numbers::new(context.timeline, device, steps);
+    of_slowest(&numbers, &steps.steps, steady.clone(), &mut part.device);
+    part.entities.extend(entities(context.timeline, device, parents, (&steps.steps, &numbers), steady.start));
 }
 
 /// Whether they are steps of the program, and not merely something that repeats, such as one kernel.
@@ -129,10 +130,9 @@ fn mean_ns(device: &DeviceContext, steps: &[Step]) -> Option<i64> {
 }
 
 /// The slowest step of the steady state; of several, the first.
-fn of_slowest(device: &DeviceContext, steps: &[Step], steady: Range<usize>, facts: &mut Entity) {
+fn of_slowest(numbers: &Numbers, steps: &[Step], steady: Range<usize>, facts: &mut Entity) {
     let median = median_of(steps, |step| step.device.len_ns()).unwrap_or(0);
-    let first_number = (device.told.earlier_step_count + steady.start) as i64 + 1;
-    let numbered = (first_number..).zip(&steps[steady.clone()]);
+    let numbered = steady.clone().map(|index| numbers.of(index)).zip(&steps[steady.clone()]);
     let slowest = numbered.max_by_key(|(number, step)| (step.device.len_ns(), -*number));
     let Some((number, slowest)) = slowest else { return };
     facts.set("step_slowest_ns", slowest.device.len_ns());
@@ -149,6 +149,57 @@ fn overlap_ns(all: impl Iterator<Item = Interval> + Clone) -> i64 {
     all.clone().map(|part| part.len_ns()).sum::<i64>() - Union::of(all).len_ns()
 }
 
+/// What steps are called by: the number in the name of each range, as `ProfilerStep#7` has one; else they are counted from 1.
+#[derive(Debug)]
+struct Numbers {
+    own: Option<Vec<i64>>,
+    earlier_count: usize,
+}
+
+impl Numbers {
+    fn new(timeline: &Timeline, device: &DeviceContext, steps: &Steps) -> Self {
+        let own: Option<Vec<i64>> = steps.steps.iter().map(|step| own_number(timeline, steps, *step)).collect();
+        // Numbers that begin anew tell no step from another.
+        let own = own.filter(|own| own.len() > 1 && own.windows(2).all(|pair| pair[0] < pair[1]));
+        Self { own, earlier_count: device.told.earlier_step_count }
+    }
+
+    fn of(&self, index: usize) -> i64 {
+        let own = self.own.as_ref().and_then(|own| own.get(index)).copied();
+        own.unwrap_or((self.earlier_count + index) as i64 + 1)
+    }
+}
+
+/// The number in the name of the range that tells a step.
+fn own_number(timeline: &Timeline, steps: &Steps, step: Step) -> Option<i64> {
+    if !timeline.details.step_numbers.is_empty() {
+        return timeline.details.step_numbers.of(step.host);
+    }
+    let ranges = timeline.ranges.of_thread(steps.thread)?;
+    let first = ranges.times.partition_point(0, |range| range.start < step.host.start);
+    let begun = (first..ranges.times.len()).take_while(|index| ranges.times.at(*index).start == step.host.start);
+    let names = begun.filter_map(|index| {
+        let label = timeline.ranges.labels.get(*ranges.label.get(index)? as usize)?;
+        Some(timeline.name(label.name))
+    });
+    names.filter(|name| without_numbers(name) == steps.name).find_map(only_number)
+}
+
+/// The number that a name holds, where it holds one.
+fn only_number(name: &str) -> Option<i64> {
+    let mut numbers = name.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
+    let number = numbers.next()?.parse().ok()?;
+    numbers.next().is_none().then_some(number)
+}
+
+/// The median of what the calls take that launch the kernels of a step.
+fn launch_call_ns(timeline: &Timeline, device: &DeviceContext, step: Interval) -> Option<i64> {
+    let kernels = device.ops.begun_in(step).filter(|op| op.kind.is_kernel());
+    let calls = kernels.filter_map(|op| op.call(timeline));
+    let mut lengths_ns: Vec<i64> = calls.map(|call| timeline.api.times.at(call as usize).len_ns()).collect();
+    median(&mut lengths_ns)
+}
+
 /// What one step holds.
 #[derive(Debug, Clone, Copy)]
 struct Content {
@@ -157,6 +208,7 @@ struct Content {
     kernel_ns: i64,
     kernel_count: i64,
     copy_bytes: i64,
+    launch_call_ns: Option<i64>,
 }
 
 impl Content {
@@ -169,7 +221,8 @@ impl Content {
             }
         }
         let kernel_ns = device.tally.kernels_run.overlap_ns(step);
-        Self { step, busy_ns: device.busy_within(step), kernel_ns, kernel_count, copy_bytes }
+        let launch_call_ns = launch_call_ns(timeline, device, step);
+        Self { step, busy_ns: device.busy_within(step), kernel_ns, kernel_count, copy_bytes, launch_call_ns }
     }
 
     const fn idle_ns(&self) -> i64 {
@@ -181,19 +234,21 @@ fn entities(
     timeline: &Timeline,
     device: &DeviceContext,
     parents: &Parents<'_>,
-    steps: &[Step],
+    (steps, numbers): (&[Step], &Numbers),
     warm_up_count: usize,
 ) -> Vec<Entity> {
     let all: Vec<Content> = steps.iter().map(|step| Content::new(timeline, device, step.device)).collect();
     let kernel_median = median_of(&all, |content| content.kernel_ns);
     let idle_median = median_of(&all, Content::idle_ns);
     let count_median = median_of(&all, |content| content.kernel_count);
+    let mut launch_calls: Vec<i64> = all.iter().filter_map(|content| content.launch_call_ns).collect();
+    let launch_call_median = median(&mut launch_calls);
     let mut shown: Vec<(usize, &Content)> = all.iter().enumerate().collect();
     shown.sort_by_key(|(index, content)| (-content.step.len_ns(), *index));
     shown.truncate(MAX_REPORTED);
     shown.sort_by_key(|(index, _)| *index);
     let entity_of = |(index, content): (usize, &Content)| {
-        let number = (device.told.earlier_step_count + index) as i64 + 1;
+        let number = numbers.of(index);
         let mut entity = Entity::new(EntityKind::Step, parents.key_of(&format!("step{number}")), parents.of_device());
         entity.set("number", number);
         entity.set("is_warm_up", index < warm_up_count);
@@ -207,6 +262,8 @@ fn entities(
         entity.set("kernel_count", content.kernel_count);
         entity.set_some("kernel_median_count", count_median);
         entity.set("copy_bytes", content.copy_bytes);
+        entity.set_some("launch_call_ns", content.launch_call_ns);
+        entity.set_some("launch_call_median_ns", content.launch_call_ns.and(launch_call_median));
         entity
     };
     shown.into_iter().map(entity_of).collect()
@@ -215,6 +272,14 @@ fn entities(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_tells_its_step_where_it_holds_one_number() {
+        assert_eq!(only_number("ProfilerStep#7"), Some(7));
+        assert_eq!(only_number("epoch 2 step 7"), None);
+        assert_eq!(only_number("forward"), None);
+        assert_eq!(only_number("step 99999999999999999999"), None);
+    }
 
     #[test]
     fn steps_that_run_at_once_overlap() {

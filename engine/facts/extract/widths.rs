@@ -9,6 +9,9 @@ use super::tally::KernelTally;
 use crate::facts::Entity;
 use crate::timeline::DeviceProperties;
 
+/// Threads of a warp.
+const WARP_THREADS: i64 = 32;
+
 /// Launches of one width: a single block, or more of them.
 #[derive(Default)]
 struct Narrow<'all> {
@@ -21,6 +24,22 @@ struct Narrow<'all> {
     longest: Option<&'all Shape>,
     /// How much of this time grids of each number of blocks take.
     by_blocks: BTreeMap<i64, i64>,
+}
+
+/// Of the warps that a device has room for, those of some launches: the mean of their time.
+pub(super) fn warp_share(known: &DeviceProperties, own: &[Shape]) -> Option<f64> {
+    let room = known.sm_count?.checked_mul(known.max_warps_per_sm?).filter(|room| *room > 0)?;
+    let mut sum = 0.0;
+    let mut all_ns = 0.0;
+    for Shape { shape, launches, .. } in own {
+        if shape.grid_blocks <= 0 || shape.block_threads <= 0 {
+            return None;
+        }
+        let warps = shape.grid_blocks as f64 * ((shape.block_threads - 1) / WARP_THREADS + 1) as f64;
+        sum += (warps / room as f64).min(1.0) * launches.sum_ns as f64;
+        all_ns += launches.sum_ns as f64;
+    }
+    (all_ns > 0.0).then_some(sum / all_ns)
 }
 
 impl<'all> Narrow<'all> {

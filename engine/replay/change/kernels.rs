@@ -6,6 +6,7 @@ use foldhash::HashMap;
 
 use super::super::Role;
 use super::super::attention::{WrittenOut, may_be_of_heads, written_out};
+use super::super::chains::{Link, PAIR_COUNT, chains};
 use super::super::model::{Edge, Play, What, Why};
 use super::super::record::Op;
 use super::super::setting::Setting;
@@ -34,21 +35,6 @@ const MATRIX_SHARE: f64 = 0.5;
 
 /// So many operations beside the products of attention may copy what they work on: queries, keys and values, and their gradients.
 const MAX_COPIES_BESIDE: usize = 6;
-
-/// A thread works on up to so many elements more than one of another kernel.
-const ALIKE_RATIO: i64 = 4;
-/// A grid so much smaller works on a value a row.
-const ROW_RATIO: i64 = 16;
-/// Fewer element-wise kernels in a row may be work on different data.
-const MIN_CHAIN_COUNT: usize = 3;
-/// The same where grids are alike only, and where sums of rows lie between them: then they are one layer, such as a normalisation.
-const MIN_MIXED_CHAIN_COUNT: usize = 6;
-const MIN_SUMMED_CHAIN_COUNT: usize = 4;
-const MIN_PASS_NS: i64 = 10_000;
-/// A copy of what kernels work on is of a type so many times wider than theirs, at most.
-const WIDER_RATIO: i64 = 2;
-/// A thread works on as many times the elements of another at most, where both load as much at once as they can.
-const HALVED_RATIO: i64 = 2;
 
 impl Play<'_> {
     pub(super) fn non_blocking_streams(&mut self, extent: Extent, setting: &Setting<'_>) {
@@ -204,7 +190,14 @@ impl Play<'_> {
         let model = self.model;
         let mut is_gone = vec![false; model.part.ops.len()];
         let mut run_of: HashMap<u32, i64> = HashMap::default();
+        let mut has_pairs = false;
         for chain in self.chains(extent, setting) {
+            if extent == Extent::Ceiling && chain.len() == PAIR_COUNT {
+                // A bias and a function of each element the product before them does on its way.
+                chain.iter().for_each(|op| is_gone[*op as usize] = true);
+                has_pairs = true;
+                continue;
+            }
             let longest = chain.iter().map(|op| model.op(*op).end - model.op(*op).start).max().unwrap_or(0);
             // Kernels of a chain read what those before it wrote: one that does all needs not read it.
             let longest = match extent {
@@ -215,7 +208,7 @@ impl Play<'_> {
             run_of.insert(chain[0], longest);
             chain[1..].iter().for_each(|op| is_gone[*op as usize] = true);
         }
-        if extent == Extent::Ceiling && !run_of.is_empty() {
+        if extent == Extent::Ceiling && (has_pairs || !run_of.is_empty()) {
             self.fuse_with_products(&run_of, &mut is_gone, setting);
         }
         self.take_away(&is_gone, &run_of, setting);
@@ -313,96 +306,28 @@ impl Play<'_> {
         }
     }
 
-    /// Element-wise kernels that follow one another in a stream and a step, on grids of the same size; with what sums up their
-    /// rows, what works on a value a row, what joins tensors, and what copies or sets memory between them.
+    /// The chains of element-wise kernels of each stream: the operations of each.
     fn chains(&self, extent: Extent, setting: &Setting<'_>) -> Vec<Vec<u32>> {
-        let model = self.model;
-        let mut chains: Vec<Vec<u32>> = Vec::new();
-        for ops in by_stream(&model.part.ops) {
-            let mut chain: Vec<u32> = Vec::new();
-            let (mut largest, mut sum) = (0, Sum::None);
-            for op in ops {
-                let row = model.op(op);
-                // What an optimizer does with one parameter after the other passes over no memory twice.
-                let is_of_optimizer = row.call != NONE && model.call(row.call).is_of_optimizer;
-                let role = if is_of_optimizer { Role::Compute } else { setting.role_of(row) };
-                let (is_elementwise, blocks) = (role == Role::Elementwise, setting.block_count(row));
-                let is_pass = is_pass(row);
-                let joins_tensors = role == Role::Join;
-                let is_of_rows = is_pass
-                    || joins_tensors
-                    || role == Role::Reduction
-                    || is_elementwise && blocks <= largest / ROW_RATIO;
-                let is_alike = blocks.max(largest) <= ALIKE_RATIO * blocks.min(largest);
-                // What needs one sum of all that the chain passed over reads it all once more.
-                let is_other_pass =
-                    extent == Extent::Expected && sum == Sum::OfAll && is_elementwise && is_alike && blocks > 1;
-                let is_of_step = chain.first().is_none_or(|first| model.op(*first).step == row.step);
-                let joins = chain.is_empty() || is_of_step && !is_other_pass && (is_alike || is_of_rows);
-                if !((is_elementwise || is_of_rows) && joins) {
-                    chains.push(std::mem::take(&mut chain));
-                    (largest, sum) = (0, Sum::None);
-                }
-                sum = match role {
-                    Role::Reduction => Sum::Made,
-                    // What works on one value after a sum has one value for all.
-                    Role::Elementwise if sum == Sum::Made && blocks == 1 && largest > 1 => Sum::OfAll,
-                    _ => sum,
-                };
-                if is_elementwise || is_of_rows && !chain.is_empty() {
-                    largest = largest.max(blocks);
-                    chain.push(op);
-                }
+        let link = |op: &u32| {
+            let row = self.model.op(*op);
+            // What an optimizer does with one parameter after the other passes over no memory twice.
+            let is_of_optimizer = row.call != NONE && self.model.call(row.call).is_of_optimizer;
+            Link {
+                role: if is_of_optimizer { Role::Compute } else { setting.role_of(row) },
+                name: setting.name_of(row),
+                is_activation: setting.is_activation(row),
+                blocks: setting.block_count(row),
+                run_ns: row.end - row.start,
+                step: row.step,
+                is_pass: is_pass(row),
             }
-            chains.push(chain);
-        }
-        let sure = chains.into_iter().flat_map(|chain| self.sure_chains(chain, setting));
-        sure.map(|chain| self.without_other_passes(chain, extent)).collect()
-    }
-
-    /// A copy that takes longer than the kernels of its chain moves more than they work on, and copies that take longer than all
-    /// of them are of other data. At best a copy is of a type twice as wide.
-    fn without_other_passes(&self, mut chain: Vec<u32>, extent: Extent) -> Vec<u32> {
-        let run_ns = |op: &Op| op.end - op.start;
-        let kernels = || chain.iter().map(|op| self.model.op(*op)).filter(|op| !is_pass(op)).map(run_ns);
-        let longest_ns = kernels().max().unwrap_or(0);
-        let (most_ns, mut left_ns) = match extent {
-            Extent::Expected => (longest_ns, kernels().sum()),
-            Extent::Ceiling => (WIDER_RATIO * longest_ns, i64::MAX),
         };
-        chain.retain(|op| {
-            let op = self.model.op(*op);
-            let stays = !is_pass(op) || run_ns(op) <= most_ns.min(left_ns);
-            left_ns -= if stays && is_pass(op) { run_ns(op) } else { 0 };
-            stays
-        });
-        chain
-    }
-
-    /// All of a chain where most of it works on data of one size; else the rows of kernels with the very same grid.
-    fn sure_chains(&self, chain: Vec<u32>, setting: &Setting<'_>) -> Vec<Vec<u32>> {
-        let blocks = |op: &u32| setting.block_count(self.model.op(*op));
-        let largest = chain.iter().map(blocks).max().unwrap_or(0);
-        let is_elementwise = |op: &u32| setting.role_of(self.model.op(*op)) == Role::Elementwise;
-        let is_large = |op: &&u32| is_elementwise(op) && blocks(op) * ALIKE_RATIO >= largest;
-        let is_reduction = |op: &u32| setting.role_of(self.model.op(*op)) == Role::Reduction;
-        let run_ns = |op: &u32| self.model.op(*op).end - self.model.op(*op).start;
-        // Short kernels take what launching them takes, not passes over memory.
-        let has_sums = chain.iter().any(is_reduction) && chain.iter().map(run_ns).any(|ns| ns >= MIN_PASS_NS);
-        let least = if has_sums { MIN_SUMMED_CHAIN_COUNT } else { MIN_MIXED_CHAIN_COUNT };
-        if chain.iter().filter(is_large).count() >= least {
-            return vec![chain];
-        }
-        // Kernels that pass over the same memory may have grids for half as many elements a block.
-        let are_passes = |one: &u32, next: &u32| run_ns(one).min(run_ns(next)) >= MIN_PASS_NS;
-        let is_like = |one: i64, next: i64| one.max(next) <= HALVED_RATIO * one.min(next);
-        let is_same = |one: &u32, next: &u32| {
-            let is_same_size =
-                blocks(one) == blocks(next) || are_passes(one, next) && is_like(blocks(one), blocks(next));
-            is_elementwise(one) && is_elementwise(next) && is_same_size
+        let of_stream = |ops: Vec<u32>| {
+            let links: Vec<Link> = ops.iter().map(link).collect();
+            let found = chains(&links, extent == Extent::Expected);
+            found.into_iter().map(move |chain| chain.into_iter().map(|place| ops[place]).collect())
         };
-        let same = chain.chunk_by(is_same).filter(|same| same.len() >= MIN_CHAIN_COUNT);
-        same.map(<[u32]>::to_vec).collect()
+        by_stream(&self.model.part.ops).into_iter().flat_map(of_stream).collect()
     }
 
     /// What a plain fix hides, it hides beside what the device computes with no communication beside it: more than that is hidden
@@ -431,15 +356,6 @@ impl Play<'_> {
         };
         devices.into_iter().map(share).collect()
     }
-}
-
-/// What a chain of element-wise kernels has summed up so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sum {
-    None,
-    /// Rows, or all.
-    Made,
-    OfAll,
 }
 
 /// Whether an operation does what a kernel of one pass over memory could do as well.

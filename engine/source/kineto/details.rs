@@ -59,9 +59,17 @@ pub(super) struct Found {
     asked: Vec<Said<Moved>>,
     names: Vec<Box<str>>,
     memory: BTreeMap<i64, (i64, i64)>,
+    /// The numbers of the profiler's steps.
+    steps: Vec<(Interval, i64)>,
 }
 
 impl Found {
+    /// A step of the profiler, by its name: `ProfilerStep#3`.
+    pub(super) fn step(&mut self, name: &[u8], times: Interval) {
+        let digits = name.iter().position(u8::is_ascii_digit).map(|first| &name[first..]);
+        self.steps.extend(digits.and_then(integer).map(|number| (times, number)));
+    }
+
     pub(super) fn kernel(&mut self, kernel: &Kernel<'_>, times: Interval) {
         if let Some(moved) = kernel.collective.as_ref().and_then(|collective| self.moved(collective)) {
             self.moved.push((times, moved));
@@ -100,7 +108,7 @@ impl Found {
     /// Bytes of memory that it takes, about.
     pub(super) fn held_bytes(&self) -> u64 {
         let of_operators = self.products.len() + self.asked.len();
-        self.moved.len() as u64 * OF_KERNEL_BYTES + of_operators as u64 * OF_OPERATOR_BYTES
+        (self.moved.len() + self.steps.len()) as u64 * OF_KERNEL_BYTES + of_operators as u64 * OF_OPERATOR_BYTES
     }
 
     fn moved(&mut self, collective: &Collective<'_>) -> Option<Moved> {
@@ -130,6 +138,7 @@ impl Found {
         let names: Vec<Option<u32>> = other.names.iter().map(|name| self.name(name)).collect();
         let named = |moved: Moved| Some(Moved { name: (*names.get(moved.name as usize)?)?, ..moved });
         self.products.extend(other.products);
+        self.steps.extend(other.steps);
         self.moved.extend(other.moved.into_iter().filter_map(|(times, moved)| Some((times, named(moved)?))));
         let asked = other.asked.into_iter();
         self.asked.extend(asked.filter_map(|said| Some(Said { what: named(said.what)?, ..said })));
@@ -157,6 +166,7 @@ impl Found {
         timeline.details = Details {
             products: OfKernels::new(of_kernels(timeline, &self.products)),
             collectives: OfKernels::new(collectives),
+            step_numbers: OfKernels::new(self.steps),
             memory: memory
                 .map(|(device, (reserved_bytes, allocated_bytes))| MemoryPeak {
                     device,

@@ -118,7 +118,10 @@ impl Sink for Part {
                 self.details.operator(event, operator, (times, thread));
             }
             Activity::Range => self.range(event, RangeKind::Annotation, event.name),
-            Activity::Step => self.range(event, RangeKind::Annotation, Text::new(STEP, false)),
+            Activity::Step => {
+                self.range(event, RangeKind::Annotation, Text::new(STEP, false));
+                self.details.step(event.name.raw(), self.interval(event));
+            }
             Activity::Frame => {
                 self.range(event, RangeKind::PythonFrame, event.name);
                 let (times, thread) = (self.interval(event), self.thread(event));

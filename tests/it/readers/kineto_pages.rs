@@ -1,11 +1,11 @@
-//! What reviews of traces say of what is not in them: in the words of their profiler.
+//! What reviews of traces say of what is not in them, in the words of their profiler; and what steps and host code go by.
 
 use coldspot::facts::{EntityKind, Facts};
 
 use super::kineto::{device, facts};
 use crate::support::formats::Printer;
 use crate::support::trace::Spelling::{Old, Today};
-use crate::support::trace::{trace, with};
+use crate::support::trace::{saving_trace, trace, with};
 
 #[test]
 fn a_trace_of_the_cpu_alone_says_so_and_how_to_record_more() {
@@ -106,4 +106,26 @@ fn a_trace_without_operators_is_not_said_to_hold_them() {
     assert!(count == Some(0) && review.contains("records each call of the runtime"), "{count:?} {review}");
     let (count, review) = told(&bare.replace("ProfilerStep#3", "aten::mm"));
     assert!(count == Some(1) && review.contains("records every operator"), "{count:?} {review}");
+}
+
+#[test]
+fn steps_go_by_the_number_in_their_name() {
+    let numbers = |text: &str| -> Vec<i64> {
+        facts(text).of_kind(EntityKind::Step).map(|(_, step)| step.int("number").unwrap()).collect()
+    };
+    let today = trace(6, Today);
+    let later = (0..6).rev().fold(today.clone(), |text, number| {
+        text.replace(&format!("ProfilerStep#{number}\""), &format!("ProfilerStep#{}\"", number + 7))
+    });
+    assert_eq!(numbers(&later), (7..13).collect::<Vec<_>>());
+    // One name for two steps tells none of them.
+    assert_eq!(numbers(&later.replace("ProfilerStep#8\"", "ProfilerStep#9\"")), (1..7).collect::<Vec<_>>());
+}
+
+#[test]
+fn host_code_goes_by_what_the_program_calls() {
+    let facts = facts(saving_trace(8));
+    let (_, device) = facts.of_kind(EntityKind::Device).next().unwrap();
+    assert_eq!(device.text("idle_host_library_call"), Some("serialization.py(945): save"));
+    assert!(device.int("idle_host_library_call_ns") > device.int("idle_host_range_ns"));
 }

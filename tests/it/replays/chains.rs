@@ -44,15 +44,20 @@ impl Trace {
             }
             trace.ask("kernel", elementwise, KERNEL_US);
             trace.ask("kernel", "ampere_fp16_s16816gemm_fp16_128x64_nn", PRODUCT_US);
-            trace.correlation += 1;
-            let args = format!(r#""correlation":{}"#, trace.correlation);
-            let wait_us = trace.gpu_us - trace.host_us + 5.0;
-            trace.events.event("cuda_runtime", "cudaDeviceSynchronize", 99, trace.host_us, wait_us, &args);
-            trace.host_us = trace.gpu_us + 20.0;
-            let length = trace.host_us - begin - 1.0;
-            trace.events.event("user_annotation", &format!("ProfilerStep#{step}"), 99, begin, length, "");
+            trace.finish(step, begin);
         }
         trace
+    }
+
+    /// Waits for all of a step.
+    fn finish(&mut self, step: u32, begin: f64) {
+        self.correlation += 1;
+        let args = format!(r#""correlation":{}"#, self.correlation);
+        let wait_us = self.gpu_us - self.host_us + 5.0;
+        self.events.event("cuda_runtime", "cudaDeviceSynchronize", 99, self.host_us, wait_us, &args);
+        self.host_us = self.gpu_us + 20.0;
+        let length = self.host_us - begin - 1.0;
+        self.events.event("user_annotation", &format!("ProfilerStep#{step}"), 99, begin, length, "");
     }
 
     fn ask(&mut self, category: &str, name: &str, length: f64) {
@@ -107,6 +112,33 @@ fn copies_that_are_most_of_a_chain_win_no_more_than_its_kernels() {
     assert!(few.expected_ns - none.expected_ns >= 2 * 10_000, "{few:?}, {none:?}");
     let many = Trace::of("Memcpy DtoD (Device -> Device)", 60, KERNEL_US).fused();
     assert!(many.expected_ns - none.expected_ns <= KERNELS_NS, "{many:?}, {none:?}");
+}
+
+/// A trace of steps of products, each with an addition and a function of each element behind it.
+fn pairs(layers: u32, second: &str) -> Gain {
+    let mut trace = Trace::default();
+    for step in 0..STEP_COUNT {
+        let begin = trace.host_us;
+        trace.gpu_us = begin + 10.0;
+        for _ in 0..layers {
+            trace.ask("kernel", "ampere_fp16_s16816gemm_fp16_128x64_nn", PRODUCT_US);
+            let kernel = |functor: &str| {
+                format!("void at::native::vectorized_elementwise_kernel<4, at::native::{functor}<float> >")
+            };
+            trace.ask("kernel", &kernel("CUDAFunctor_add"), 80.0);
+            trace.ask("kernel", &kernel(second), 40.0);
+        }
+        trace.finish(step, begin);
+    }
+    trace.fused()
+}
+
+#[test]
+fn two_kernels_that_come_again_are_fused_where_the_second_is_a_function() {
+    let gain = pairs(5, "launch_clamp_scalar");
+    assert!((195_000..230_000).contains(&gain.expected_ns), "the shorter of each pair: {gain:?}");
+    assert!(gain.ceiling_ns >= 5 * 115_000, "at best the product does both: {gain:?}");
+    assert_eq!(pairs(5, "CUDAFunctor_add").expected_ns, 0);
 }
 
 #[test]

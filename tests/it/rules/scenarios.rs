@@ -97,6 +97,39 @@ fn running_ahead_wins_no_more_than_the_time_in_the_waits() {
 }
 
 #[test]
+fn the_first_launch_of_a_round_loads_code_once() {
+    let idle_ns = |load_us: u32| {
+        let scenario = Scenario::parse(&format!(
+            r#"
+            about = "Rounds that allocate, launch, wait and free; the first launch loads the kernel."
+            [kernel]
+            work = {{ name = "work(float*)", run_us = 100, grid = [1080, 1, 1], block = [256, 1, 1] }}
+            [[thread]]
+            script = [
+              {{ memset = {{ bytes = 1048576, gb_per_s = 1500 }} }},
+              {{ call = {{ api = "cudaMalloc", us = 20 }} }},
+              {{ launch = {{ kernel = "work", load_us = {load_us} }} }},
+              {{ sync = {{ api = "cudaFree", tail_us = 40 }} }},
+              {{ repeat = {{ times = 80, do = [
+                {{ call = {{ api = "cudaMalloc", us = 20 }} }},
+                {{ launch = {{ kernel = "work" }} }},
+                {{ sync = {{ api = "cudaFree", tail_us = 40 }} }},
+              ] }} }},
+            ]
+            "#
+        ));
+        let folder = temp::folder();
+        let report = folder.path().join("rounds.sqlite");
+        scenario.write(SchemaVersion::Nsys2025, &report);
+        let facts = facts(&report);
+        let (_, device) = facts.of_kind(EntityKind::Device).next().expect("a device");
+        device.int("call_round_call_idle_ns").expect("rounds")
+    };
+    let (short, long) = (idle_ns(5_000), idle_ns(50_000));
+    assert!(short > 0 && (long - short).abs() < 1_000_000, "{short} {long}");
+}
+
+#[test]
 fn what_frees_before_anything_is_allocated_sets_cuda_up() {
     let sets_up = |between: &str| {
         let scenario = Scenario::parse(&format!(

@@ -241,3 +241,24 @@ impl EventsOfA100 {
         format!(r#"{{"deviceProperties":[{device}],"traceEvents":[{}]}}"#, self.events)
     }
 }
+
+/// A trace of steps on an A100, each of which computes and then saves a checkpoint, with the stacks of Python.
+pub fn saving_trace(steps: u32) -> String {
+    let mut events = EventsOfA100::default();
+    for step in 0..steps {
+        let begin = f64::from(step) * 20_000.0 + 1_000.0;
+        events.event("user_annotation", &format!("ProfilerStep#{step}"), 99, begin, 19_900.0, "");
+        events.event("python_function", "train.py(27): step", 99, begin + 1.0, 19_800.0, "");
+        for launch in 0..4 {
+            let (at, correlation) = (begin + 10.0 + 20.0 * f64::from(launch), 1 + 4 * step + launch);
+            let args = format!(r#""correlation":{correlation}"#);
+            events.event("cuda_runtime", "cudaLaunchKernel", 99, at, 5.0, &args);
+            let args = format!(r#"{args},"device":0,"stream":7,"grid":[4096,1,1],"block":[256,1,1]"#);
+            events.event("kernel", "ampere_fp16_s16816gemm_fp16_128x64_nn", 7, at + 8.0, 11.0, &args);
+        }
+        events.event("python_function", "torch/serialization.py(945): save", 99, begin + 200.0, 19_000.0, "");
+        events.event("python_function", "torch/serialization.py(1184): _save", 99, begin + 300.0, 16_000.0, "");
+        events.event("python_function", "<built-in method write_record of Writer>", 99, begin + 400.0, 12_000.0, "");
+    }
+    events.text()
+}

@@ -1,0 +1,181 @@
+//! Chains of element-wise kernels: those of a stream that follow one another and pass over the same memory, by all that is recorded.
+
+use foldhash::HashMap;
+
+use super::Role;
+
+/// A thread works on up to so many elements more than one of another kernel.
+const ALIKE_RATIO: i64 = 4;
+/// A grid so much smaller works on a value a row.
+const ROW_RATIO: i64 = 16;
+/// Fewer element-wise kernels in a row may be work on different data.
+const MIN_CHAIN_COUNT: usize = 3;
+/// Two are a chain where the second is a function of each element, and the same two come again so often.
+pub(super) const PAIR_COUNT: usize = 2;
+const MIN_PAIR_REPEAT_COUNT: usize = 4;
+/// The same where grids are alike only, and where sums of rows lie between them: then they are one layer, such as a normalisation.
+const MIN_MIXED_CHAIN_COUNT: usize = 6;
+const MIN_SUMMED_CHAIN_COUNT: usize = 4;
+/// What is shorter takes what starting it takes, not a pass over memory.
+pub const MIN_PASS_NS: i64 = 10_000;
+/// A copy of what kernels work on is of a type so many times wider than theirs, at most.
+const WIDER_RATIO: i64 = 2;
+/// A thread works on as many times the elements of another at most, where both load as much at once as they can.
+const HALVED_RATIO: i64 = 2;
+
+/// One operation of a stream.
+#[derive(Debug, Clone, Copy)]
+pub struct Link {
+    /// What its name tells; of what an optimizer launches, [`Role::Compute`].
+    pub role: Role,
+    /// The index of its name; [`crate::timeline::NONE`] of what is no kernel.
+    pub name: u32,
+    /// Whether it applies a function to each element of one tensor.
+    pub is_activation: bool,
+    /// Blocks of its grid; 0 where they are not known.
+    pub blocks: i64,
+    /// How long it runs.
+    pub run_ns: i64,
+    /// Its step: a chain lies in one.
+    pub step: u32,
+    /// Whether it copies or sets memory of the device, as a kernel of one pass could.
+    pub is_pass: bool,
+}
+
+/// What a chain has summed up so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sum {
+    None,
+    /// Rows, or all.
+    Made,
+    OfAll,
+}
+
+/// Element-wise kernels that follow one another, on grids of the same size; with what sums up their rows, what works on a value a
+/// row, what joins tensors, and what copies or sets memory between them: by their places in the operations of a stream. What is not
+/// sure counts where `is_expected` is false.
+pub fn chains(links: &[Link], is_expected: bool) -> Vec<Vec<usize>> {
+    let mut chains: Vec<Vec<usize>> = Vec::new();
+    let mut chain: Vec<usize> = Vec::new();
+    let (mut largest, mut sum) = (0, Sum::None);
+    for (place, link) in links.iter().enumerate() {
+        let (is_elementwise, blocks) = (link.role == Role::Elementwise, link.blocks);
+        let is_of_rows = link.is_pass
+            || matches!(link.role, Role::Join | Role::Reduction)
+            || is_elementwise && blocks <= largest / ROW_RATIO;
+        let is_alike = blocks.max(largest) <= ALIKE_RATIO * blocks.min(largest);
+        // What needs one sum of all that the chain passed over reads it all once more.
+        let is_other_pass = is_expected && sum == Sum::OfAll && is_elementwise && is_alike && blocks > 1;
+        let is_of_step = chain.first().is_none_or(|first| links[*first].step == link.step);
+        let joins = chain.is_empty() || is_of_step && !is_other_pass && (is_alike || is_of_rows);
+        if !((is_elementwise || is_of_rows) && joins) {
+            chains.push(std::mem::take(&mut chain));
+            (largest, sum) = (0, Sum::None);
+        }
+        sum = match link.role {
+            Role::Reduction => Sum::Made,
+            // What works on one value after a sum has one value for all.
+            Role::Elementwise if sum == Sum::Made && blocks == 1 && largest > 1 => Sum::OfAll,
+            _ => sum,
+        };
+        if is_elementwise || is_of_rows && !chain.is_empty() {
+            largest = largest.max(blocks);
+            chain.push(place);
+        }
+    }
+    chains.push(chain);
+    let pairs = pairs(links);
+    let sure = chains.into_iter().flat_map(|chain| sure_chains(links, chain, &pairs));
+    sure.map(|chain| without_other_passes(links, chain, is_expected)).collect()
+}
+
+/// How often a function of each element comes right behind each other element-wise kernel.
+fn pairs(links: &[Link]) -> HashMap<(u32, u32), usize> {
+    let mut counts: HashMap<(u32, u32), usize> = HashMap::default();
+    for (one, next) in links.iter().zip(links.iter().skip(1)) {
+        if one.role == Role::Elementwise && next.is_activation {
+            *counts.entry((one.name, next.name)).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// All of a chain where most of it works on data of one size; else the rows of kernels with the very same grid.
+fn sure_chains(links: &[Link], chain: Vec<usize>, pairs: &HashMap<(u32, u32), usize>) -> Vec<Vec<usize>> {
+    let largest = chain.iter().map(|place| links[*place].blocks).max().unwrap_or(0);
+    let is_elementwise = |link: &Link| link.role == Role::Elementwise;
+    let is_large = |place: &&usize| {
+        let link = &links[**place];
+        is_elementwise(link) && link.blocks * ALIKE_RATIO >= largest
+    };
+    let mut of_chain = chain.iter().map(|place| &links[*place]);
+    // Short kernels take what launching them takes, not passes over memory.
+    let has_passes = chain.iter().any(|place| links[*place].run_ns >= MIN_PASS_NS);
+    let has_sums = has_passes && of_chain.any(|link| link.role == Role::Reduction);
+    let least = if has_sums { MIN_SUMMED_CHAIN_COUNT } else { MIN_MIXED_CHAIN_COUNT };
+    if chain.iter().filter(is_large).count() >= least {
+        return vec![chain];
+    }
+    // Kernels that pass over the same memory may have grids for half as many elements a block.
+    let are_passes = |one: &Link, next: &Link| one.run_ns.min(next.run_ns) >= MIN_PASS_NS;
+    let is_like = |one: i64, next: i64| one.max(next) <= HALVED_RATIO * one.min(next);
+    let is_same = |one: &usize, next: &usize| {
+        let (one, next) = (&links[*one], &links[*next]);
+        let is_same_size = one.blocks == next.blocks || are_passes(one, next) && is_like(one.blocks, next.blocks);
+        is_elementwise(one) && is_elementwise(next) && is_same_size
+    };
+    let is_pair = |same: &[usize]| {
+        let [one, next] = same else { return false };
+        let (one, next) = (&links[*one], &links[*next]);
+        let repeats = || pairs.get(&(one.name, next.name)).is_some_and(|count| *count >= MIN_PAIR_REPEAT_COUNT);
+        next.is_activation && are_passes(one, next) && repeats()
+    };
+    let is_chain = |same: &&[usize]| same.len() >= MIN_CHAIN_COUNT || same.len() == PAIR_COUNT && is_pair(same);
+    chain.chunk_by(is_same).filter(is_chain).map(<[usize]>::to_vec).collect()
+}
+
+/// A copy that takes longer than the kernels of its chain moves more than they work on, and copies that take longer than all of them are
+/// of other data. At best a copy is of a type twice as wide.
+fn without_other_passes(links: &[Link], mut chain: Vec<usize>, is_expected: bool) -> Vec<usize> {
+    let kernels = || chain.iter().map(|place| &links[*place]).filter(|link| !link.is_pass).map(|link| link.run_ns);
+    let longest_ns = kernels().max().unwrap_or(0);
+    let (most_ns, mut left_ns) =
+        if is_expected { (longest_ns, kernels().sum()) } else { (WIDER_RATIO * longest_ns, i64::MAX) };
+    chain.retain(|place| {
+        let link = &links[*place];
+        let stays = !link.is_pass || link.run_ns <= most_ns.min(left_ns);
+        left_ns -= if stays && link.is_pass { link.run_ns } else { 0 };
+        stays
+    });
+    chain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn kernel(name: u32, run_us: i64) -> Link {
+        let role = Role::Elementwise;
+        Link { role, name, is_activation: false, blocks: 4_096, run_ns: 1_000 * run_us, step: 0, is_pass: false }
+    }
+
+    const fn activation(name: u32, run_us: i64) -> Link {
+        Link { is_activation: true, ..kernel(name, run_us) }
+    }
+
+    const PRODUCT: Link = Link { role: Role::Product, ..kernel(9, 500) };
+
+    #[test]
+    fn two_kernels_are_a_chain_where_the_second_is_a_function_and_they_come_again() {
+        let layers = |first: Link, second: Link, count: usize| {
+            let links: Vec<Link> = [PRODUCT, first, second].repeat(count);
+            chains(&links, true)
+        };
+        assert_eq!(layers(kernel(1, 80), activation(2, 40), 4), [[1, 2], [4, 5], [7, 8], [10, 11]]);
+        let none = |first, second, count| layers(first, second, count).is_empty();
+        assert!(none(kernel(1, 80), activation(2, 40), 3), "so few may be of other data");
+        assert!(none(kernel(1, 80), kernel(2, 40), 8), "two sums");
+        assert!(none(kernel(1, 8), activation(2, 40), 8), "too short for a pass");
+        assert!(none(Link { blocks: 1_000, ..kernel(1, 80) }, activation(2, 40), 8), "of another size");
+    }
+}
