@@ -110,13 +110,29 @@ impl Baseline {
             .into_iter()
             .map(|seen| {
                 // Four digits are as many as a recording repeats.
-                let share = seen.gain.map(|gain| (gain.share * 10_000.0).round() / 10_000.0);
+                let share = seen.gain.map(|gain| (gain.share.clamp(0.0, 1.0) * 10_000.0).round() / 10_000.0);
                 let (fingerprint, title) = (seen.fingerprint.to_owned(), seen.finding.title.clone());
                 let severity = share.is_none().then(|| seen.severity.name().to_owned());
                 (seen.fingerprint, Entry { fingerprint, title, share, severity })
             })
             .collect();
         Self { schema: SCHEMA.to_owned(), findings: entries.into_values().collect() }
+    }
+
+    /// What in it no coldspot wrote, and would make a finding known that is not.
+    fn fault(&self) -> Option<String> {
+        let mut prints = BTreeSet::new();
+        self.findings.iter().find_map(|entry| {
+            let Entry { fingerprint, share, severity, .. } = entry;
+            let is_severity = |name: &str| Severity::ALL.into_iter().any(|known| known.name() == name);
+            if share.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
+                Some(format!("the share of {fingerprint} is none of a window"))
+            } else if severity.as_deref().is_some_and(|name| !is_severity(name)) {
+                Some(format!("the severity of {fingerprint} is none that there is"))
+            } else {
+                (!prints.insert(fingerprint)).then(|| format!("{fingerprint} stands in it twice"))
+            }
+        })
     }
 
     /// Its entries, by fingerprint.
@@ -158,7 +174,11 @@ impl Baseline {
             }
             _ => return Err(wrong("is no baseline".to_owned())),
         }
-        serde_json::from_value(value).map_err(|error| wrong(format!("is damaged ({error})")))
+        let baseline: Self = serde_json::from_value(value).map_err(|error| wrong(format!("is damaged ({error})")))?;
+        match baseline.fault() {
+            Some(fault) => Err(wrong(format!("is damaged ({fault})"))),
+            None => Ok(baseline),
+        }
     }
 
     /// Notes which findings it knows, and gives what in it matches none of them.

@@ -308,8 +308,9 @@ impl<R: BufRead> Frames<R> {
             }
             Ok(()) => Ok(true),
             Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
-                io::copy(&mut self.reader.by_ref().take(u64::from(length)), &mut io::sink())?;
-                Ok(false)
+                let length = u64::from(length);
+                let skipped = io::copy(&mut self.reader.by_ref().take(length), &mut io::sink())?;
+                if skipped < length { Err(damaged(CORRUPT)) } else { Ok(false) }
             }
             Err(_) => Err(damaged(CORRUPT)),
         }

@@ -110,9 +110,11 @@ impl<'a> Record<'a> {
         }
         let activity = match self.phase {
             b'X' => self.lasting()?,
-            b'i' | b'I' | b'M' => self.instant(),
+            b'i' | b'I' | b'M' if !self.is_gpu_op() => self.instant(),
             b'B' if self.is_of_kind() => return Err(Problem::Half),
             0 if self.is_of_kind() => return Err(Problem::NoKind),
+            // No profiler writes work of a GPU as anything but what lasts: it is left out, and that is said.
+            _ if self.is_gpu_op() => return Err(Problem::NoKind),
             _ => None,
         };
         let Some(activity) = activity else { return Ok(None) };

@@ -412,6 +412,9 @@ fn compressed_traces_are_read_as_far_as_they_inflate() {
     assert_eq!(read_file(&zstd(whole.as_bytes())).unwrap().0, plain);
     let skipped = [0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 1, 2];
     assert_eq!(read_file(&[&skipped[..], &zstd(one), &skipped, &zstd(two)].concat()).unwrap().0, plain);
+    // One of which a part is not there may have held, or hidden, more.
+    let over = [&zstd(whole.as_bytes())[..], &[0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 1]].concat();
+    assert_eq!(read_file(&over).unwrap().1.ending, Ending::Behind);
     let mut changed = gzipped.clone();
     let checksum = changed.len() - 8;
     changed[checksum] ^= 1;

@@ -291,6 +291,17 @@ fn a_baseline_shows_only_what_is_new() {
         .stdout(contains("as the baseline says").and(contains("## Findings").not()));
     let mut json: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     assert_eq!(json["schema"], "coldspot.baseline/1");
+    // What no coldspot wrote makes nothing known.
+    let entry = |fields: &str| format!("{{\"fingerprint\": \"a\", \"title\": \"a\"{fields}}}");
+    let twice = format!("{}, {}", entry(""), entry(""));
+    for findings in [entry(", \"share\": 1e308"), entry(", \"share\": -1"), entry(", \"severity\": \"huge\""), twice] {
+        let damaged = folder.path("damaged.json");
+        std::fs::write(&damaged, format!("{{\"schema\": \"coldspot.baseline/1\", \"findings\": [{findings}]}}"))
+            .unwrap();
+        coldspot(&["review", report.as_str(), "--baseline", damaged.to_str().unwrap()])
+            .code(2)
+            .stderr(contains("is damaged ("));
+    }
     json["findings"] = json!([{"fingerprint": "pageable-copy gpu#7 @everyone", "title": "gone"}]);
     let other = folder.write("other.json", &json);
     coldspot(&["review", &report, "--fail-on", "low", "--baseline", &other])

@@ -354,3 +354,15 @@ fn a_second_trace_that_is_not_read_leaves_gates_open() {
         assert!(notes.contains(told), "{notes}");
     }
 }
+
+/// What ran is written as what lasts. Under another phase it was none of that, for all that is known.
+#[test]
+fn work_of_another_phase_is_told_and_leaves_gates_open() {
+    let whole = trace(STEPS, Today);
+    for phase in ["b", "E", "i", "C", "x"] {
+        let (first, last) = whole.rsplit_once("{\"ph\": \"X\", \"cat\": \"kernel\"").unwrap();
+        let text = format!("{first}{{\"ph\": \"{phase}\", \"cat\": \"kernel\"{last}");
+        let review = review_of("trace.json", text.as_bytes(), &["--budget", "device.idle_share<=1"]);
+        assert_eq!(review["gates"][0]["outcome"], "unknown", "{phase}: {}", review["verdict"]["plain"]);
+    }
+}

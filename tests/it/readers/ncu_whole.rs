@@ -293,9 +293,8 @@ fn launches_of_one_id_are_each_counted() {
     let (first, last) = (page(&["900"; 10]), rows(&["90"; 10]));
     let by_process = first.clone() + &last.replace("\"7\",\"app\"", "\"8\",\"app\"");
     let sorted = |page: &str| {
-        let (head, rows): (Vec<&str>, Vec<&str>) = page.lines().partition(|row| {
-            !row.starts_with('"') || row.starts_with("\"ID") || row.starts_with("\"\"")
-        });
+        let (head, rows): (Vec<&str>, Vec<&str>) =
+            page.lines().partition(|row| !row.starts_with('"') || row.starts_with("\"ID") || row.starts_with("\"\""));
         let mut rows = rows;
         rows.sort_by_key(|row| row.split(',').next().map(str::to_owned));
         [head, rows].concat().join("\n") + "\n"
