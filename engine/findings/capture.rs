@@ -21,8 +21,8 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
         }
     }
     if run.text("format") == Some(source::KERNELS_FORMAT_ID) {
-        let words = "Nsight Compute runs kernels one by one, with fixed clocks and empty caches: the window here is the time \
-                     of the profiled launches, not that of the program. `coldspot review REPORT --ncu kernels.csv` tells how much of the \
+        let words = "Nsight Compute runs kernels one by one, with fixed clocks and empty caches unless it is told otherwise: the \
+                     window here is the time of the profiled launches, not that of the program. `coldspot review REPORT --ncu kernels.csv` tells how much of the \
                      program each kernel is.";
         notes.push(Sentence::default().own(words));
     }

@@ -242,6 +242,7 @@ impl<'a> Context<'a> {
                     let (account, basis) = (estimate.account.clone(), estimate.basis.clone());
                     let mut gain = Gain::replayed(replayed, Repeated::of(device)?, account, basis);
                     if let Some(ns) = left_out_of_rounds_ns(device, estimate, &gain) {
+                        let ns = ns.min(self.most_of_kernels_ns(entity, estimate));
                         return Some(Gain::new(ns, device.int("window_ns")?, gain.account, gain.basis));
                     }
                     if let Some(replayed) = &mut gain.replayed {

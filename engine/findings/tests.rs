@@ -146,11 +146,15 @@ fn kernels_of_two_rules_share_what_one_change_wins() {
 
 #[test]
 fn what_rounds_leave_out_is_told_of_the_window() {
+    let late_ns = std::cell::Cell::new(0_i64);
     let told = |beside_ns: i64, ceiling_ns: i64| {
         let mut sample = Sample::default();
         let run = sample.run();
         let device = sample.device(run, 0, "NVIDIA H200", 1_000_000_000, &[("compute_ns", 900_000_000)]);
-        sample.facts.get_mut(device).set("beside_rounds_kernel_ns", beside_ns);
+        let own = sample.facts.get_mut(device);
+        own.set("beside_rounds_kernel_ns", beside_ns);
+        own.set("busy_ns", 900_000_000_i64);
+        own.set("late_host_busy_ns", late_ns.get());
         let rule = sample.rule("unfused-optimizer", "An optimizer by parameter", EntityKind::Device);
         sample.find(rule, device, Some(("compute", 200_000_000)), "optimizer");
         let Some(Judgement { outcome: Outcome::Finding(found), .. }) = sample.judgements.last_mut() else { panic!() };
@@ -162,6 +166,10 @@ fn what_rounds_leave_out_is_told_of_the_window() {
     };
     assert_eq!(told(150_000_000, 100_000), (None, 160_000_000));
     assert_eq!(told(300_000_000, 100_000), (None, 200_000_000));
+    // Beside rounds too, what the host is late behind wins nothing.
+    late_ns.set(850_000_000);
+    assert_eq!(told(300_000_000, 100_000), (None, 50_000_000));
+    late_ns.set(0);
     assert_eq!(told(99_000_000, 100_000), (Some(false), 10_000_000), "not so much runs beside rounds");
     assert_eq!(told(150_000_000, 1_100_000), (Some(true), 110_000_000), "rounds hold most of it");
     assert_eq!(told(150_000_000, 1_900_000), (Some(false), 190_000_000), "rounds hold nearly all of it");

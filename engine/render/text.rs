@@ -353,7 +353,7 @@ fn window(device: &DeviceReview) -> String {
         words.push_str(&format!(
             " Gains are of a {of} of {}, {played}{}.",
             duration(step.step_ns),
-            step.recorded_step_ns.map_or("", |_| ", without the cost of recording")
+            step.recorded_step_ns.map_or("", |_| ", with an estimate of what recording costs taken off")
         ));
         if let Some(share) = step.covered_share {
             words.push_str(&format!(

@@ -204,7 +204,27 @@ fn waits_for_others<'all>(context: &'all Context<'_>, device: &'all DeviceContex
     let of_threads = timeline.ranges.threads.iter().filter(move |ranges| calls_device(ranges.thread));
     let in_mpi = of_threads.flat_map(|ranges| ranges.times.iter().zip(&ranges.label));
     let in_mpi = in_mpi.filter(move |(_, label)| is_mpi.get(**label as usize).copied().unwrap_or(false));
-    os_calls.map(|((times, ..), _)| times).chain(in_mpi.map(|(times, _)| times))
+    os_calls
+        .flat_map(|((times, _), thread)| but_for_others(context, *thread, times))
+        .chain(in_mpi.map(|(times, _)| times))
+}
+
+/// What of a wait in the operating system is not while another thread of the process calls the device, as the one that runs the backward
+/// pass of PyTorch does: then the wait is for that thread, whose own waits count.
+fn but_for_others(context: &Context<'_>, thread: u32, wait: Interval) -> [Interval; 2] {
+    let timeline = context.timeline;
+    let times = |call: &u32| timeline.api.times.at(*call as usize);
+    let others = context.threads_of(timeline.process_of(thread)).iter().filter(|other| **other != thread);
+    let hulls = others.filter_map(|other| {
+        let calls = context.calls.of_thread(*other);
+        let first = calls.partition_point(|call| times(call).start < wait.start);
+        let inside = calls.get(first..).unwrap_or_default();
+        let inside = inside.get(..inside.partition_point(|call| times(call).start < wait.end)).unwrap_or_default();
+        Some(Interval::new(times(inside.first()?).start, times(inside.last()?).end.min(wait.end)))
+    });
+    let hull = hulls.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)));
+    let hull = hull.unwrap_or_else(|| Interval::new(wait.end, wait.end));
+    [Interval::new(wait.start, hull.start), Interval::new(hull.end, wait.end)]
 }
 
 /// Whether the device may tell the host of its work in no call that waits: it runs functions of the host, or writes what the host

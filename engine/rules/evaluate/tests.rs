@@ -164,7 +164,7 @@ fn little_is_sure_of_idle_time_where_work_of_the_gpu_is_missing() {
     assert_eq!(found(&facts).confidence, Confidence::High);
     facts.get_mut(run).set("lacks_gpu_work", true);
     assert_eq!(found(&facts).confidence, Confidence::Low);
-    assert!(found(&facts).because[0].starts_with("The file is cut"));
+    assert!(found(&facts).because[0].starts_with("The profiler says that something failed"));
     facts.get_mut(run).set("lost_launch_count", 1_200);
     assert!(found(&facts).because[0].starts_with("1,200 launches"), "{:?}", found(&facts).because);
 }

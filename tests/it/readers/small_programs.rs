@@ -95,6 +95,11 @@ fn a_steady_state_begins_behind_what_is_loaded() {
 
 /// What is told of a loop of two kernels and this turn behind them: the busy time that the host is late behind, of all and of each kernel.
 fn late_behind(kernels: &str, turn: &str) -> Option<(i64, Vec<i64>)> {
+    late_behind_with(kernels, turn, "")
+}
+
+/// The same beside another thread.
+fn late_behind_with(kernels: &str, turn: &str, other_thread: &str) -> Option<(i64, Vec<i64>)> {
     let project = Project::empty();
     let text = format!(
         r#"
@@ -107,6 +112,7 @@ fn late_behind(kernels: &str, turn: &str) -> Option<(i64, Vec<i64>)> {
           {{ repeat = {{ times = 10, do = [{kernels}, {turn}] }} }},
           {{ sync = {{ api = "cudaDeviceSynchronize" }} }},
         ]
+        {other_thread}
         "#
     );
     Scenario::parse(&text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
@@ -153,6 +159,12 @@ fn a_host_that_may_wait_for_kernels_is_late_behind_none() {
     // Another process may wait for the device, and this one for it; a sleep is for nobody.
     let os = |call: &str| late_behind(TWO, &format!(r#"{{ os = {{ call = "{call}", us = 500 }} }}"#));
     assert_eq!((os("nanosleep"), os("recv")), (all.clone(), none));
+    // Who waits for a thread that calls the device waits for that thread's own waits, as a main thread does while PyTorch's backward pass
+    // runs; for one that is in no call meanwhile, for all that is known, for the device.
+    let main = r#"[[thread]]
+        script = [{ call = { api = "cudaGetDevice", us = 2 } }, { os = { call = "pthread_cond_wait", us = 20000 } }]"#;
+    let (busy_ns, _) = late_behind_with(TWO, turn, main).unwrap();
+    assert!(busy_ns >= 8 * 200_000, "{busy_ns}");
     // A function of the host that the device runs may wake whoever waits, in no call that tells it.
     let call = |api: &str| late_behind(TWO, &format!(r#"{{ call = {{ api = "{api}", us = 2 }} }}, {turn}"#));
     assert_eq!((call("cudaEventRecord"), call("cudaLaunchHostFunc_v10000")), (all, None));
