@@ -53,6 +53,8 @@ const EXPERTS: &str = r"\b(deep_ep|ep::(internode|internode_ll|intranode))::";
 const MATRIX: &str = r"(?i)gemm|[dw]grad_(alg|engine)|winograd|cutlass.*(gemm|mma|fprop|[dw]grad)|cublas.*gemv|xmma|_s\d+gemm|nvjet|gemv|matmul|^bmm_|^Cijk_|[sh]cudnn";
 /// A part of a name that only says where the next one is declared (`fbgemm_gpu::`, `dpsk::grouped_gemm::`).
 const SCOPE: &str = r"\b\w+::";
+/// Products of a matrix and a vector.
+const OF_VECTOR: &str = r"(?i)gemv";
 /// Names of functions that tell nothing by themselves: what they do is in the scopes before them (`internal::gemvx::kernel`).
 const NAMELESS: &str = r"(?i)^(device_?)?kernel\d*$";
 /// What changes tensors for a convolution by Winograd's method, and back: the product lies between these.
@@ -128,6 +130,7 @@ pub(super) struct Patterns {
     no_softmax: Regex,
     double: Regex,
     no_double: Regex,
+    of_vector: Regex,
     precisions: Vec<(Regex, &'static str)>,
     roles: Vec<(Regex, Role)>,
 }
@@ -156,6 +159,7 @@ impl Patterns {
             no_softmax: Regex::new(NO_SOFTMAX).ok()?,
             double: Regex::new(DOUBLE).ok()?,
             no_double: Regex::new(NO_DOUBLE).ok()?,
+            of_vector: Regex::new(OF_VECTOR).ok()?,
             precisions: precisions.collect::<Option<_>>()?,
             roles: roles.collect::<Option<_>>()?,
         })
@@ -183,7 +187,13 @@ impl Patterns {
         let precision = told(short).map(|known| if known == "fp32" { of_types(full).unwrap_or(known) } else { known });
         let of_convolution = || if self.typed_convolution.is_match(short) { of_types(full) } else { None };
         let precision = precision.or_else(of_convolution).or_else(|| told(beginning(full)));
-        let precision = precision.filter(|_| is_matrix_product);
+        // A matrix times a vector reads each element once: how fast the GPU multiplies does not limit it.
+        let is_of_vector = self.of_vector.is_match(short) || self.of_vector.is_match(beginning(full));
+        let is_fp64 = match is_matrix_product {
+            true => precision == Some("fp64") || is_of_vector && self.is_of_doubles(full),
+            false => self.is_of_doubles(full),
+        };
+        let precision = precision.filter(|_| is_matrix_product && !is_of_vector);
         let is_elementwise =
             !is_matrix_product && (self.elementwise.is_match(short) || self.elementwise.is_match(beginning(full)));
         let tells = |pattern: &Regex| pattern.is_match(short) || pattern.is_match(beginning(full));
@@ -193,7 +203,7 @@ impl Patterns {
             None | Some(Role::Reduction) if is_softmax => Role::Softmax,
             Some(role) => role,
             None if precision == Some("fp32") => Role::Fp32Product,
-            None if is_matrix_product => Role::Product,
+            None if is_matrix_product && !is_of_vector => Role::Product,
             None if is_elementwise => Role::Elementwise,
             None => Role::Compute,
         };
@@ -207,7 +217,7 @@ impl Patterns {
             is_elementwise,
             is_activation: role == Role::Elementwise && self.activation.is_match(short),
             precision,
-            is_fp64: if is_matrix_product { precision == Some("fp64") } else { self.is_of_doubles(full) },
+            is_fp64,
             role,
         }
     }
@@ -313,6 +323,12 @@ mod tests {
         let gradient = "void cudnn::cnn::wgrad_alg0_engine<float, 512, 6, 5, 3, 3, 3, false, 512>(int, int)";
         assert_eq!(patterns.traits("wgrad_alg0_engine", gradient).role, Role::Fp32Product);
         assert_eq!(of("volta_gcgemm_64x64_tn").precision, Some("fp32"));
+        // A product with a vector is limited by reading the matrix.
+        let of_vector =
+            "void gemv2T_kernel_val<int, int, double, double, double, double, 128, 16, 4, 4, false>(double)";
+        let of_vector = patterns.traits("gemv2T_kernel_val", of_vector);
+        assert!(of_vector.is_matrix_product && of_vector.is_fp64);
+        assert_eq!((of_vector.precision, of_vector.role), (None, Role::Compute));
         // Products of complex numbers that the program itself holds.
         assert_eq!(of("volta_cgemm_64x64_tn").precision, None);
         assert_eq!(of("reduce_half_kernel").precision, None);
