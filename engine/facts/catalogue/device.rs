@@ -197,6 +197,13 @@ const COUNTS: &[Fact] = &[
         "Whether the device computes next to nothing behind its longest communication kernel; absent where there is none.",
     ),
     fact(
+        "fused_optimizer_launch_count",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Launches of kernels of PyTorch's optimizers with `fused=True`, by their names.",
+    ),
+    fact(
         "tensor_copy_launch_count",
         Int,
         CudaTrace,

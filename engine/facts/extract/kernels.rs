@@ -87,7 +87,12 @@ fn longest_shapes(kernels: &[(NameId, Vec<Shape>)], most: usize, part: &mut Devi
     shapes.into_iter().map(|(_, kernel, index)| (kernel, index)).collect()
 }
 
-/// Kernels that only copy a tensor.
+/// Whether a functor is one of PyTorch's optimizers with `fused=True`.
+fn is_of_fused_optimizer(functor: &str) -> bool {
+    functor.starts_with("Fused") && functor.contains("MathFunctor")
+}
+
+/// Kernels that only copy a tensor, and those of a fused optimizer.
 fn tensor_copies(context: &Context<'_>, kernels: &[Sum], device: &mut Entity) {
     let is_copy = |name: NameId| context.traits.get(name as usize).is_some_and(|traits| traits.is_tensor_copy);
     let (mut count, mut sum_ns) = (0, 0);
@@ -104,6 +109,8 @@ fn tensor_copies(context: &Context<'_>, kernels: &[Sum], device: &mut Entity) {
     };
     let transposing = kernels.iter().filter(|kernel| transposes(kernel.name));
     device.set("transpose_ns", transposing.fold(0_i64, |sum, kernel| sum.saturating_add(kernel.attributed_ns)));
+    let fused = kernels.iter().filter(|kernel| is_of_fused_optimizer(context.timeline.name(kernel.name)));
+    device.set("fused_optimizer_launch_count", fused.map(|kernel| kernel.launch_count).sum::<i64>());
     device.set("tensor_copy_launch_count", count);
     device.set("tensor_copy_ns", sum_ns);
     device.set_some("tensor_copy_kernel", most.map(|(_, name)| context.timeline.name(name)));
@@ -289,4 +296,19 @@ fn geometry(timeline: &Timeline, device: &DeviceContext, launches: &mut Launches
 /// Of what a report gives as 0 where it does not know.
 fn positive(value: i64) -> Option<i64> {
     (value > 0).then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of_fused_optimizer;
+
+    #[test]
+    fn fused_optimizers_are_known_by_their_functors() {
+        for functor in ["FusedAdamMathFunctor", "FusedSgdMathFunctor", "FusedAdagradMathFunctor"] {
+            assert!(is_of_fused_optimizer(functor));
+        }
+        for other in ["BinaryOpListAlphaFunctor", "PointwiseOpListFunctor", "fused_dropout_kernel", "FusedRMSNorm"] {
+            assert!(!is_of_fused_optimizer(other), "{other}");
+        }
+    }
 }
