@@ -35,6 +35,7 @@ mod tests;
 mod text;
 mod words;
 
+use std::io::Read as _;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -156,8 +157,22 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     Ok(Recording::Timeline(Box::new(timeline)))
 }
 
+/// What a database of SQLite begins with.
+const SQLITE: &[u8; 16] = b"SQLite format 3\0";
+
+/// Whether a compressed file holds a database, which needs to be read at any place.
+fn holds_database(path: &Path) -> bool {
+    let mut first = [0_u8; SQLITE.len()];
+    open::Source::open(path).is_ok_and(|mut source| source.read_exact(&mut first).is_ok()) && first == *SQLITE
+}
+
 /// The words for a file of which nothing can be taken.
 fn unreadable(path: &Path, problem: Unreadable) -> ReadError {
+    if matches!(problem, Unreadable::NotJson) && holds_database(path) {
+        let found = "is a compressed export of Nsight Systems".to_owned();
+        let hint = "Unpack it first (`gunzip` or `zstd -d`), and give the .sqlite file".to_owned();
+        return ReadError::NotAReport { path: path.display().to_string(), found, hint };
+    }
     let path = path.display().to_string();
     let found = match problem {
         Unreadable::Io(source) => return ReadError::Open { path, source },

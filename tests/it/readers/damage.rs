@@ -166,3 +166,16 @@ fn exports_that_lack_kernels_or_hold_them_twice_pass_no_gate() {
         assert_eq!(comparison["gates"][0]["outcome"], "unknown", "{name}: {:#}", comparison["gates"]);
     }
 }
+
+#[test]
+fn a_compressed_export_is_told_from_a_trace() {
+    use std::io::Write as _;
+    let folder = temp::folder();
+    let export = std::fs::read(damage::healthy(folder.path(), "healthy.sqlite")).unwrap();
+    let mut zipped = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    zipped.write_all(&export).unwrap();
+    let path = folder.path().join("healthy.sqlite.gz");
+    std::fs::write(&path, zipped.finish().unwrap()).unwrap();
+    let said = try_timeline(&path, &ReadOptions::default()).err().unwrap().to_string();
+    assert!(said.contains("a compressed export of Nsight Systems") && said.contains("Unpack it first"), "{said}");
+}
