@@ -17,8 +17,9 @@ use crate::timeline::{NameId, Timeline};
 
 /// How calls go on, behind the name of the API, after which the device tells the host of its work. They stand for all that follows:
 /// a graph runs such functions as often as it is launched.
-const TELLS_HOST: [&str; 8] = [
+const TELLS_HOST: [&str; 9] = [
     "LaunchHostFunc",
+    "GraphAddNode",
     "StreamAddCallback",
     "GraphAddHostNode",
     "StreamWriteValue32",
@@ -28,7 +29,22 @@ const TELLS_HOST: [&str; 8] = [
     "SignalExternalSemaphoresAsync",
 ];
 /// Calls of the operating system that may wait for another process.
-const OS_WAITS: [&str; 22] = [
+const OS_WAITS: [&str; 37] = [
+    "waitpid",
+    "wait4",
+    "waitid",
+    "wait",
+    "system",
+    "pclose",
+    "pthread_join",
+    "pthread_tryjoin_np",
+    "pthread_mutex_lock",
+    "pthread_rwlock_rdlock",
+    "pthread_rwlock_wrlock",
+    "pread",
+    "recvmmsg",
+    "mq_receive",
+    "flock",
     "poll",
     "ppoll",
     "select",
@@ -54,6 +70,8 @@ const OS_WAITS: [&str; 22] = [
 ];
 /// A launch that takes longer may wait until the queue has room, and a call of the operating system for someone.
 const LONG_CALL_NS: i64 = 50_000;
+/// With more threads that launch, each wait in the operating system counts as a whole.
+const MAX_LAUNCHING_THREADS: usize = 8;
 /// Where so many calls have asked for work that has not begun, each launch may wait for room, however short it is.
 const FULL_QUEUE_CALLS: usize = 500;
 
@@ -204,17 +222,34 @@ fn waits_for_others<'all>(context: &'all Context<'_>, device: &'all DeviceContex
     let of_threads = timeline.ranges.threads.iter().filter(move |ranges| calls_device(ranges.thread));
     let in_mpi = of_threads.flat_map(|ranges| ranges.times.iter().zip(&ranges.label));
     let in_mpi = in_mpi.filter(move |(_, label)| is_mpi.get(**label as usize).copied().unwrap_or(false));
+    let launching = launching_threads(timeline, device);
     os_calls
-        .flat_map(|((times, _), thread)| but_for_others(context, *thread, times))
+        .flat_map(move |((times, _), thread)| but_for_others(context, &launching, *thread, times))
         .chain(in_mpi.map(|(times, _)| times))
 }
 
-/// What of a wait in the operating system is not while another thread of the process calls the device, as the one that runs the backward
+/// The threads that launch work of the device; none where they are too many to be held against each wait.
+fn launching_threads(timeline: &Timeline, device: &DeviceContext) -> Vec<u32> {
+    let mut threads: Vec<u32> = Vec::new();
+    for op in device.ops.in_window() {
+        let thread = op.call(timeline).and_then(|call| timeline.api.thread.get(call as usize)).copied();
+        if let Some(thread) = thread.filter(|thread| !threads.contains(thread)) {
+            if threads.len() == MAX_LAUNCHING_THREADS {
+                return Vec::new();
+            }
+            threads.push(thread);
+        }
+    }
+    threads
+}
+
+/// What of a wait in the operating system is not while another thread of the process launches work, as the one that runs the backward
 /// pass of PyTorch does: then the wait is for that thread, whose own waits count.
-fn but_for_others(context: &Context<'_>, thread: u32, wait: Interval) -> [Interval; 2] {
+fn but_for_others(context: &Context<'_>, launching: &[u32], thread: u32, wait: Interval) -> [Interval; 2] {
     let timeline = context.timeline;
     let times = |call: &u32| timeline.api.times.at(*call as usize);
-    let others = context.threads_of(timeline.process_of(thread)).iter().filter(|other| **other != thread);
+    let process = timeline.process_of(thread);
+    let others = launching.iter().filter(|other| **other != thread && timeline.process_of(**other) == process);
     let hulls = others.filter_map(|other| {
         let calls = context.calls.of_thread(*other);
         let first = calls.partition_point(|call| times(call).start < wait.start);
