@@ -63,7 +63,7 @@ pub fn chains(links: &[Link], is_expected: bool) -> Vec<Vec<usize>> {
         let is_of_rows = link.is_pass
             || matches!(link.role, Role::Join | Role::Reduction)
             || is_elementwise && blocks <= largest / ROW_RATIO;
-        let is_alike = blocks.max(largest) <= ALIKE_RATIO * blocks.min(largest);
+        let is_alike = blocks.max(largest) <= blocks.min(largest).saturating_mul(ALIKE_RATIO);
         // What needs one sum of all that the chain passed over reads it all once more.
         let is_other_pass = is_expected && sum == Sum::OfAll && is_elementwise && is_alike && blocks > 1;
         let is_of_step = chain.first().is_none_or(|first| links[*first].step == link.step);
@@ -106,7 +106,7 @@ fn sure_chains(links: &[Link], chain: Vec<usize>, pairs: &HashMap<(u32, u32), us
     let is_elementwise = |link: &Link| link.role == Role::Elementwise;
     let is_large = |place: &&usize| {
         let link = &links[**place];
-        is_elementwise(link) && link.blocks * ALIKE_RATIO >= largest
+        is_elementwise(link) && link.blocks.saturating_mul(ALIKE_RATIO) >= largest
     };
     let mut of_chain = chain.iter().map(|place| &links[*place]);
     // Short kernels take what launching them takes, not passes over memory.
@@ -118,7 +118,7 @@ fn sure_chains(links: &[Link], chain: Vec<usize>, pairs: &HashMap<(u32, u32), us
     }
     // Kernels that pass over the same memory may have grids for half as many elements a block.
     let are_passes = |one: &Link, next: &Link| one.run_ns.min(next.run_ns) >= MIN_PASS_NS;
-    let is_like = |one: i64, next: i64| one.max(next) <= HALVED_RATIO * one.min(next);
+    let is_like = |one: i64, next: i64| one.max(next) <= one.min(next).saturating_mul(HALVED_RATIO);
     let is_same = |one: &usize, next: &usize| {
         let (one, next) = (&links[*one], &links[*next]);
         let is_same_size = one.blocks == next.blocks || are_passes(one, next) && is_like(one.blocks, next.blocks);
@@ -177,5 +177,11 @@ mod tests {
         assert!(none(kernel(1, 80), kernel(2, 40), 8), "two sums");
         assert!(none(kernel(1, 8), activation(2, 40), 8), "too short for a pass");
         assert!(none(Link { blocks: 1_000, ..kernel(1, 80) }, activation(2, 40), 8), "of another size");
+    }
+    #[test]
+    fn grids_of_any_size_are_compared() {
+        let huge = |run_us: i64| Link { blocks: i64::MAX, ..kernel(1, run_us) };
+        assert_eq!(chains(&[huge(80), huge(80), huge(80)], true), [[0, 1, 2]]);
+        assert!(chains(&[huge(80), kernel(2, 80), huge(80)], false).is_empty());
     }
 }
