@@ -108,8 +108,10 @@ fn is_likely(timeline: &Timeline, (framework, _): &Found) -> bool {
 }
 
 /// Parts of names of kernels that frameworks launch from libraries.
-const LIBRARY_MARKS: [&str; 10] =
-    ["gemm", "gemv", "cudnn", "cutlass", "nvjet", "xmma", "flash", "fmha", "nccl", "cub::"];
+const LIBRARY_MARKS: [&str; 15] = [
+    "Cijk_", "miopen", "_fft", "cusparse", "cusolver", "gemm", "gemv", "cudnn", "cutlass", "nvjet", "xmma", "flash",
+    "fmha", "nccl", "cub::",
+];
 
 /// Whether a framework may have launched what a recording holds, by its kernels.
 fn may_be_of_framework(timeline: &Timeline) -> bool {
