@@ -234,8 +234,7 @@ fn notice(profiles: &KernelProfiles) -> Option<String> {
     let cut = "The last line of the page has no end, so that its last number may lack digits: it was left out, and what came \
                behind it is missing.";
     let without_units = "The page has no row of units, so that its times, shares and sizes are not known.";
-    let failed =
-        "Nsight Compute says in the page that something failed: what was to be profiled from then on is missing.";
+    let failed = "Nsight Compute says in the page that something failed: what was to be profiled then may be missing.";
     let wrong = [(profiles.has_failed, failed), (profiles.is_cut, cut), (profiles.lacks_units, without_units)];
     let words: Vec<&str> = wrong.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words).collect();
     (!words.is_empty()).then(|| format!("{} Print it again, and copy all of it.", words.join(" ")))
