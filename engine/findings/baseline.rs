@@ -125,7 +125,8 @@ impl Baseline {
         self.findings.iter().find_map(|entry| {
             let Entry { fingerprint, share, severity, .. } = entry;
             let is_severity = |name: &str| Severity::ALL.into_iter().any(|known| known.name() == name);
-            if share.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
+            // Rounding may leave a little more than the whole.
+            if share.is_some_and(|share| !(0.0..=1.01).contains(&share)) {
                 Some(format!("the share of {fingerprint} is none of a window"))
             } else if severity.as_deref().is_some_and(|name| !is_severity(name)) {
                 Some(format!("the severity of {fingerprint} is none that there is"))

@@ -111,6 +111,8 @@ impl<'a> Context<'a> {
         let Sides { base, head } = work.other_steps.filter(|_| !work.is_said_same)?;
         let is_longer = base as f64 * work.units().head > head as f64 * work.units().base;
         is_longer.then(|| {
+            // As many steps as the base takes for the work of the head.
+            let base = (base as f64 * work.units().head / work.units().base).round() as i64;
             let [base, head] = [base, head].map(number::count);
             format!("the head does in {head} steps what takes the base {base}: each may take longer")
         })
