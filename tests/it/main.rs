@@ -69,6 +69,7 @@ mod replays {
     mod along;
     mod ceilings;
     mod chains;
+    mod communication;
     mod corpus;
     mod engines;
     mod gains;
