@@ -101,11 +101,15 @@ impl Occurrence<'_> {
         }
     }
 
-    /// The time that it claims, whatever a replay says.
+    /// The time that it claims, whatever a replay says; of the whole window no more than what is played again takes of it.
     pub(super) fn claimed_ns(&self) -> Option<i64> {
         let gain = self.gain.as_ref()?;
-        let estimate = self.found.estimate.as_ref().filter(|_| gain.replayed.is_some());
-        Some(estimate.map_or(gain.recoverable_ns, |estimate| estimate.recoverable_ns))
+        let Some((estimate, replayed)) = self.found.estimate.as_ref().zip(gain.replayed) else {
+            return Some(gain.recoverable_ns);
+        };
+        let is_of_window = Account::parse(&estimate.account) == Some(Account::Window);
+        let share = if is_of_window { replayed.covered_share } else { 1.0 };
+        Some((share * estimate.recoverable_ns as f64) as i64)
     }
 
     /// What of the time that it claims is of other accounts. What was played claims none of them, nor does what occurs once.

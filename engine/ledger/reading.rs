@@ -34,8 +34,26 @@ pub struct TimeSum {
     /// The piece that was added last, which the next may continue.
     last: Interval,
     /// The longest of those before it, the longest first.
-    top_ns: [i64; MAX_ONCE_PIECE_COUNT],
+    top: [LongPiece; LONG_PIECE_COUNT],
 }
+
+/// One of the longest pieces, by its length.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct LongPiece {
+    length_ns: i64,
+    start_ns: i64,
+}
+
+impl From<Interval> for LongPiece {
+    fn from(piece: Interval) -> Self {
+        Self { length_ns: piece.len_ns(), start_ns: piece.start }
+    }
+}
+
+/// So many pieces that grow from one to the next are those of work on one size after the other.
+const LONG_PIECE_COUNT: usize = 6;
+/// How much a size costs of the next larger one: sizes that are tried one after the other double, or nearly so.
+const OF_NEXT_SIZE: std::ops::RangeInclusive<f64> = 0.25..=0.8;
 
 /// Pieces of time, at most, that hold what occurs once.
 pub const MAX_ONCE_PIECE_COUNT: usize = 3;
@@ -79,34 +97,53 @@ impl TimeSum {
     }
 
     fn begin(&mut self, interval: Interval) {
-        keep(&mut self.top_ns, self.last.len_ns());
+        keep(&mut self.top, self.last.into());
         self.count += 1;
         self.last = interval;
     }
 
     /// The longest pieces, the longest first; 0 where there are not as many.
     pub fn longest_pieces_ns(&self) -> [i64; MAX_ONCE_PIECE_COUNT] {
-        let mut top_ns = self.top_ns;
-        keep(&mut top_ns, self.last.len_ns());
-        top_ns
+        let top = self.top();
+        std::array::from_fn(|index| top[index].length_ns)
+    }
+
+    /// Whether the longest pieces grow, or shrink, from one to the next, as those of work on one size after the other do: each comes
+    /// once, and all of them come with any size.
+    pub fn is_of_sizes(&self) -> bool {
+        let top = self.top();
+        let next = || top.iter().zip(top.iter().skip(1));
+        let is_next = |(larger, smaller): (&LongPiece, &LongPiece)| {
+            larger.length_ns > 0 && OF_NEXT_SIZE.contains(&(smaller.length_ns as f64 / larger.length_ns as f64))
+        };
+        let grow = next().all(|(larger, smaller)| larger.start_ns > smaller.start_ns);
+        let shrink = next().all(|(larger, smaller)| larger.start_ns < smaller.start_ns);
+        (grow || shrink) && next().all(is_next)
+    }
+
+    /// The longest pieces with the last one, the longest first.
+    fn top(&self) -> [LongPiece; LONG_PIECE_COUNT] {
+        let mut top = self.top;
+        keep(&mut top, self.last.into());
+        top
     }
 
     pub(super) fn merge(&mut self, other: Self) {
         self.sum_ns += other.sum_ns;
         self.count += other.count;
-        other.longest_pieces_ns().into_iter().for_each(|length_ns| keep(&mut self.top_ns, length_ns));
+        other.top().into_iter().for_each(|piece| keep(&mut self.top, piece));
         if other.longest_ns > self.longest_ns {
             (self.longest_ns, self.longest_start_ns) = (other.longest_ns, other.longest_start_ns);
         }
     }
 }
 
-/// Keeps the longest of some lengths, the longest first.
-fn keep(top_ns: &mut [i64; MAX_ONCE_PIECE_COUNT], length_ns: i64) {
-    let place = top_ns.iter().position(|known| length_ns > *known);
+/// Keeps the longest, the longest first.
+fn keep<T: Ord, const COUNT: usize>(top: &mut [T; COUNT], piece: T) {
+    let place = top.iter().position(|known| piece > *known);
     if let Some(place) = place {
-        top_ns[place..].rotate_right(1);
-        top_ns[place] = length_ns;
+        top[place..].rotate_right(1);
+        top[place] = piece;
     }
 }
 
@@ -346,6 +383,29 @@ mod tests {
         assert!(sums.all.len() <= MANY_SUMS, "{}", sums.all.len());
         let of_one = sums.iter().filter(|(key, _)| *key == (7, 2_499)).map(|(_, idle)| idle.idle_ns);
         assert_eq!(of_one.sum::<i64>(), 200);
+    }
+
+    #[test]
+    fn what_grows_with_each_size_that_is_tried_is_told_from_what_occurs_once() {
+        let sum = |lengths_ns: &[i64]| {
+            let mut sum = TimeSum::default();
+            for (index, length_ns) in lengths_ns.iter().enumerate() {
+                let start_ns = index as i64 * 10_000;
+                sum.add(Interval::new(start_ns, start_ns + length_ns));
+            }
+            sum
+        };
+        let is_of_sizes = |lengths_ns: &[i64]| sum(lengths_ns).is_of_sizes();
+        assert!(is_of_sizes(&[3, 5, 30, 59, 118, 233, 465, 928, 1826]));
+        assert!(is_of_sizes(&[1826, 928, 465, 233, 118, 59, 2]), "the largest size first");
+        assert!(!is_of_sizes(&[59, 233, 118, 465, 928, 1826]), "in no order");
+        assert!(!is_of_sizes(&[9, 118, 233, 465, 928, 1826]), "not each is about as much more");
+        assert!(!is_of_sizes(&[950, 960, 970, 980, 990, 1000]), "nor more at all");
+        assert!(!is_of_sizes(&[233, 465, 928, 1826]), "too few");
+        let mut merged = sum(&[3, 5, 30, 59, 118, 233]);
+        merged.merge(sum(&[0, 0, 0, 0, 0, 0, 465, 928, 1826]));
+        assert!(merged.is_of_sizes());
+        assert_eq!(merged.longest_pieces_ns(), [1826, 928, 465]);
     }
 
     #[test]

@@ -81,7 +81,8 @@ pub(super) fn once(context: &Context<'_>, device: &DeviceContext, facts: &mut En
         });
         // Between n rounds there are n - 1 pauses, which come again with them.
         let is_between = |index: usize| usual_count > 1 && index as i64 + 1 >= usual_count - 1;
-        let needed = needed.filter(|index| pieces.sum_ns > 0 && !is_between(*index));
+        // What each size costs comes with any size.
+        let needed = needed.filter(|index| pieces.sum_ns > 0 && !is_between(*index) && !parts.is_of_sizes());
         facts.set(account.once_fact(), if needed.is_some() { held_ns } else { 0 });
         facts.set(account.once_count_fact(), needed.map_or(0, |index| index as i64 + 1));
     }
