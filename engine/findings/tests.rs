@@ -466,10 +466,11 @@ fn a_gain_of_rounds_is_time_of_what_they_take() {
 
 #[test]
 fn what_comes_after_a_finding_without_a_number_is_not_what_to_change_first() {
-    let verdict = |rule: &str| {
+    let verdict = |rule: &str, certainty: &str| {
         let mut sample = Sample::default();
         let run = sample.run();
         let device = sample.device(run, 0, "H200", 1_000_000_000, &[("compute_ns", 300_000_000)]);
+        sample.facts.get_mut(device).set("phase_certainty", certainty);
         let before = sample.rule(rule, "Most of the time passes before", EntityKind::Device);
         sample.rules[before].severity = Some(Severity::Medium);
         let (sure, unsure) = (
@@ -490,7 +491,10 @@ fn what_comes_after_a_finding_without_a_number_is_not_what_to_change_first() {
         sample.judge(unsure, device, likely);
         sample.review().verdict.plain()
     };
-    let (before, none) = (verdict("long-set-up"), verdict(""));
+    let (before, none) = (verdict("long-set-up", "low"), verdict("", "low"));
     assert!(before.contains("; to change there first: the device goes idle in waits"), "{before}");
     assert!(none.contains("; to change first: the device goes idle in waits"), "{none}");
+    // What is known to repeat comes before what occurs once.
+    let repeats = verdict("long-set-up", "high");
+    assert!(repeats.contains("; to change first: the device goes idle in waits"), "{repeats}");
 }
