@@ -178,16 +178,26 @@ impl<'de> Visitor<'de> for EntityReader {
             };
             match (key, value) {
                 (Key::Id, Scalar::Text(text)) => entity.key = Some(as_name(text)),
-                (Key::Ancestor(kind), Scalar::Text(text)) => entity.ancestors.push((kind, as_name(text))),
-                (Key::Ancestor(kind), _) => entity.ancestors.push((kind, String::new())),
+                (Key::Ancestor(kind), Scalar::Text(text)) => set(&mut entity.ancestors, kind, as_name(text)),
+                (Key::Ancestor(kind), _) => set(&mut entity.ancestors, kind, String::new()),
                 (Key::Fact(fact), value) => {
                     let value = value_of(fact, value).map_err(|problem| self.wrong(fact, problem))?;
-                    entity.facts.extend(value.map(|value| (fact.name, value)));
+                    if let Some(value) = value {
+                        set(&mut entity.facts, fact.name, value);
+                    }
                 }
                 (Key::Id | Key::Unknown, _) => {}
             }
         }
         Ok(entity)
+    }
+}
+
+/// A key that comes again replaces what it said before.
+fn set<K: PartialEq, V>(values: &mut Vec<(K, V)>, key: K, value: V) {
+    match values.iter_mut().find(|(known, _)| *known == key) {
+        Some((_, known)) => *known = value,
+        None => values.push((key, value)),
     }
 }
 
@@ -325,5 +335,21 @@ fn amount(fact: &Fact, number: f64) -> Result<f64, String> {
         _ if number < 0.0 => Err("is negative".to_owned()),
         _ if number <= MAX_NUMBER as f64 => Ok(number),
         _ => Err("is too large".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_comes_again_is_kept_once_as_it_was_said_last() {
+        let again = r#""name": "a", "#.repeat(100);
+        let text =
+            format!(r#"{{"kernels": [{{"id": "gpu0/k", {again}"name": "b", "device": "gpu0", "device": "gpu1"}}]}}"#);
+        let kernels = entities(text.as_bytes()).unwrap().into_iter().flatten().flatten();
+        let kernels: Vec<RawEntity> = kernels.collect();
+        assert_eq!(kernels[0].facts, [("name", FactValue::from("b"))]);
+        assert_eq!(kernels[0].ancestors, [(EntityKind::Device, "gpu1".to_owned())]);
     }
 }
