@@ -14,13 +14,11 @@ const CELLS: [(&str, &str); 4] = [
 ];
 
 pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
-    // Behind an operator's name its arguments may follow.
-    let operator = |name: &'_ str| name.split(',').next().unwrap_or_default().trim_end().to_owned();
     let labels = &timeline.ranges.labels;
-    let names: Vec<String> = labels.iter().map(|label| operator(timeline.name(label.name))).collect();
     for (cell, layer) in CELLS {
-        let is_cell: Vec<bool> = names.iter().map(|name| name == cell).collect();
-        if !is_cell.contains(&true) || names.iter().any(|name| name == layer) {
+        let is_of = |operator| labels.iter().map(move |label| is_operator(timeline.name(label.name), operator));
+        let is_cell: Vec<bool> = is_of(cell).collect();
+        if !is_cell.contains(&true) || is_of(layer).any(|is_layer| is_layer) {
             continue;
         }
         let threads = timeline.ranges.threads.iter();
@@ -35,4 +33,9 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
             return;
         }
     }
+}
+
+/// Whether a range is of an operator: behind the name of one its arguments may follow.
+fn is_operator(name: &str, operator: &str) -> bool {
+    name.strip_prefix(operator).is_some_and(|rest| rest.is_empty() || rest.starts_with([',', ' ']))
 }
