@@ -37,7 +37,7 @@ const KERNEL_MARKS: [Mark; 18] = [
     ("cupy_", "cupy"),
     ("cudapy", "numba"),
     // The flags that Numba compiles with, packed into the tag of each function.
-    ("[abi:cw51cXT", "numba"),
+    ("cw51cXT", "numba"),
     ("julia_", "julia"),
     ("ptxcall_", "julia"),
     ("CuKernelContext", "julia"),
@@ -247,6 +247,7 @@ mod tests {
         assert_eq!((of("axpy"), of("nvjet_hsh_64x256")), ("cuda", "pytorch"));
         assert_eq!(of("void at::native::fill<float>"), "pytorch");
         assert_eq!(of("numba_blur::blur[abi:v1][abi:cw51cXTLSUwv1sDUa](Array<float, 2>)"), "numba");
+        assert_eq!(of("numba_blur::blur[abi:v1,cw51cXTLSUwv1sDUa](Array<float, 2>)"), "numba");
     }
 
     #[test]
