@@ -235,6 +235,8 @@ fn loss(
         true => "to change first",
     };
     let of = if known_count(known) > 0 { " of what is new" } else { "" };
+    // What is told in a line is as little as runs differ by: it must not sound like a way to go.
+    let most = if finding.is_brief { "little to gain that a rule can tell" } else { most };
     let words = computing(words, devices, finding).own(&format!("; {most}{of}: ")).sentence(&within(&finding.headline));
     words.own(&format!(" ({}).", gain.words()))
 }

@@ -9,6 +9,8 @@ use super::names::NameId;
 pub struct Details {
     /// Sizes of the matrix products that kernels compute.
     pub products: OfKernels<Product>,
+    /// What kernels join.
+    pub joined: OfKernels<Joined>,
     /// What communication kernels move.
     pub collectives: OfKernels<Collective>,
     /// The numbers of steps whose ranges go by a name without it.
@@ -27,6 +29,7 @@ impl Details {
     /// Lets time begin at a moment.
     pub(super) fn move_back(&mut self, moment: i64) {
         self.products.move_back(moment);
+        self.joined.move_back(moment);
         self.collectives.move_back(moment);
         self.step_numbers.move_back(moment);
     }
@@ -81,6 +84,15 @@ pub struct Product {
     pub batch: i64,
     /// Bytes of an element; 0 where its type is not known.
     pub element_bytes: i64,
+}
+
+/// Tensors that are joined in a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Joined {
+    /// Elements of the largest of them.
+    pub largest_element_count: i64,
+    /// Elements of all of them.
+    pub element_count: i64,
 }
 
 /// What a collective moves.

@@ -44,6 +44,7 @@ mod readers {
     mod damaged_traces;
     mod fixtures;
     mod kineto;
+    mod kineto_operators;
     mod kineto_pages;
     mod kineto_places;
     mod many_gpus;

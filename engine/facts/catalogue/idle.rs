@@ -246,6 +246,13 @@ pub(super) const DETAIL: &[Fact] = &[
     ),
     fact("idle_host_range_ns", Int, Nvtx, ExtensiveWithGaps, "How much of the host code ran in that range."),
     fact(
+        "idle_host_operator_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "How much of the host code (idle_host_ns) lies in operators of a framework, with no other range further inside: what the framework takes to dispatch them. Absent where no operator was recorded.",
+    ),
+    fact(
         "idle_host_library_call",
         Text,
         CallStacks,

@@ -3,7 +3,7 @@
 use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
-use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, TensorShapes};
+use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, Nvtx, TensorShapes};
 
 pub(super) const KERNEL: &[Fact] = &[
     fact(
@@ -27,6 +27,13 @@ pub(super) const KERNEL: &[Fact] = &[
         CudaTrace,
         Incomparable,
         "The functor that tells the kernel from others of its function, where it is a word of full_name, so that a pattern of Nsight Compute finds it there; absent otherwise.",
+    ),
+    fact(
+        "operator",
+        Text,
+        Nvtx,
+        Incomparable,
+        "The operator of a framework, such as `aten::index_add_`, that is the innermost where launches are made which hold at least 60 % of its time. Absent without one, and where no operator was recorded.",
     ),
     fact(
         "matmul_shape",

@@ -3,7 +3,7 @@
 use super::FactType::{Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
-use crate::timeline::Capability::{AllocatorMemory, CallStacks, CollectiveSizes, CudaApi, Nvtx};
+use crate::timeline::Capability::{AllocatorMemory, CallStacks, CollectiveSizes, CudaApi, Nvtx, TensorShapes};
 
 pub(super) const TORCH: &[Fact] = &[
     fact(
@@ -19,6 +19,27 @@ pub(super) const TORCH: &[Fact] = &[
         Nvtx,
         Extensive,
         "Ranges of operators that compute one element of a sequence, such as `aten::lstm_cell`; absent without any, and where an operator of the whole sequence is there.",
+    ),
+    fact(
+        "growing_join_count",
+        Int,
+        TensorShapes,
+        Extensive,
+        "Kernels of `aten::cat` that append to what such a kernel joined before: the largest of their tensors is as large as an earlier result, and the rest no more than a tenth of it. Absent where the sizes of its inputs were not recorded.",
+    ),
+    fact(
+        "growing_join_sum_ns",
+        Int,
+        TensorShapes,
+        Extensive,
+        "Durations of these kernels, summed; absent without any.",
+    ),
+    fact(
+        "growing_join_copied_share",
+        Float,
+        TensorShapes,
+        Intensive,
+        "The part of what they copy that was there before; absent without any.",
     ),
     fact("recurrent_cell", Text, Nvtx, Incomparable, "Which operator that is; absent with it."),
     fact("optimizer_name", Text, Nvtx, Incomparable, "The first optimizer, as PyTorch calls its class."),

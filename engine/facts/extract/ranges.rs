@@ -99,6 +99,7 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
         facts.set("idle_host_range", told.folded.name(range));
         facts.set("idle_host_range_ns", ns);
     }
+    facts.set_some("idle_host_operator_ns", in_operators(timeline, device));
     if let Some((range, ns)) = library_call(timeline, told, device.account_ns(Account::IdleHost)) {
         facts.set("idle_host_library_call", told.folded.name(range));
         facts.set("idle_host_library_call_ns", ns);
@@ -123,6 +124,16 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
     if !copies.is_empty() {
         facts.set("exposed_gradient_copy_ns", gradient_copies_ns(told));
     }
+}
+
+/// How much of the host code lies in operators of a framework, with no range of another kind further inside; `None` where no operator
+/// was recorded.
+fn in_operators(timeline: &Timeline, device: &DeviceContext) -> Option<i64> {
+    let is_operator =
+        |label: u32| timeline.ranges.labels.get(label as usize).is_some_and(|label| label.kind == RangeKind::Operator);
+    let has_operators = (0..timeline.ranges.labels.len() as u32).any(is_operator);
+    let in_operators = device.idle.ranges.iter().filter(|((_, label), _)| is_operator(*label));
+    has_operators.then(|| in_operators.map(|(_, idle)| idle.innermost_host_ns).fold(0, i64::saturating_add))
 }
 
 /// How long exposed copies to the host run that carry gradients. One such range may lie in another.

@@ -12,11 +12,13 @@ use super::places;
 use crate::text::cut;
 use crate::timeline::Timeline;
 use crate::timeline::builder::ThreadKey;
-use crate::timeline::details::{self, Details, MemoryPeak, OfKernels, Product};
+use crate::timeline::details::{self, Details, Joined, MemoryPeak, OfKernels, Product};
 use crate::timeline::interval::Interval;
 
 /// Operators that multiply matrices, and where in their inputs the two stand.
 const PRODUCTS: [(&[u8], usize); 4] = [(b"aten::mm", 0), (b"aten::bmm", 0), (b"aten::addmm", 1), (b"aten::baddbmm", 1)];
+/// The operator that joins tensors in a new one.
+const JOIN: &[u8] = b"aten::cat";
 /// The framework's number of CUDA and HIP devices.
 const GPU_TYPE: i64 = 1;
 /// Different names of collectives, and bytes of one.
@@ -53,6 +55,7 @@ struct Said<T> {
 #[derive(Debug, Default)]
 pub(super) struct Found {
     products: Vec<Said<Product>>,
+    joined: Vec<Said<Joined>>,
     /// Of communication kernels that say it themselves.
     moved: Vec<(Interval, Moved)>,
     /// Of operators: those of older traces.
@@ -92,6 +95,11 @@ impl Found {
         {
             self.products.push(Said { thread, times, what });
         }
+        if event.name.raw() == JOIN
+            && let Some(what) = operator.input_shapes.and_then(joined)
+        {
+            self.joined.push(Said { thread, times, what });
+        }
     }
 
     pub(super) fn memory(&mut self, memory: &Memory) {
@@ -107,7 +115,7 @@ impl Found {
 
     /// Bytes of memory that it takes, about.
     pub(super) fn held_bytes(&self) -> u64 {
-        let of_operators = self.products.len() + self.asked.len();
+        let of_operators = self.products.len() + self.joined.len() + self.asked.len();
         (self.moved.len() + self.steps.len()) as u64 * OF_KERNEL_BYTES + of_operators as u64 * OF_OPERATOR_BYTES
     }
 
@@ -138,6 +146,7 @@ impl Found {
         let names: Vec<Option<u32>> = other.names.iter().map(|name| self.name(name)).collect();
         let named = |moved: Moved| Some(Moved { name: (*names.get(moved.name as usize)?)?, ..moved });
         self.products.extend(other.products);
+        self.joined.extend(other.joined);
         self.steps.extend(other.steps);
         self.moved.extend(other.moved.into_iter().filter_map(|(times, moved)| Some((times, named(moved)?))));
         let asked = other.asked.into_iter();
@@ -165,6 +174,7 @@ impl Found {
         let job = metadata.distributed.as_ref();
         timeline.details = Details {
             products: OfKernels::new(of_kernels(timeline, &self.products)),
+            joined: OfKernels::new(of_kernels(timeline, &self.joined)),
             collectives: OfKernels::new(collectives),
             step_numbers: OfKernels::new(self.steps),
             memory: memory
@@ -215,6 +225,31 @@ fn product(shapes: &[u8], types: Option<&[u8]>, at: usize) -> Option<Product> {
     is_sane.then_some(Product { m, n, k, batch, element_bytes: element.unwrap_or(0) })
 }
 
+/// What the tensors hold that are joined, by the sizes of each: the first input is a list of tensors.
+fn joined(shapes: &[u8]) -> Option<Joined> {
+    let mut tensors = Cursor::new(nth(shapes, 0)?.nested()?, 0);
+    tensors.expect(b'[').ok()?;
+    let (mut largest, mut all) = (0, 0_i64);
+    while let Some(tensor) = tensors.item().ok()? {
+        let elements = elements(tensor)?;
+        largest = elements.max(largest);
+        all = all.checked_add(elements).filter(|all| *all < MAX_SIZE)?;
+    }
+    (all > 0).then_some(Joined { largest_element_count: largest, element_count: all })
+}
+
+/// How many elements a tensor holds.
+fn elements(sizes: Value<'_>) -> Option<i64> {
+    let mut cursor = Cursor::new(sizes.nested()?, 0);
+    cursor.expect(b'[').ok()?;
+    let mut count = 1_i64;
+    while let Some(item) = cursor.item().ok()? {
+        let size = integer(item.digits())?;
+        count = count.checked_mul(size).filter(|count| (0..MAX_SIZE).contains(count))?;
+    }
+    Some(count)
+}
+
 fn nth(list: &[u8], index: usize) -> Option<Value<'_>> {
     let mut cursor = Cursor::new(list, 0);
     cursor.expect(b'[').ok()?;
@@ -255,6 +290,18 @@ fn element_bytes(name: &[u8]) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_tensors_hold_that_are_joined_is_read() {
+        let of = |shapes: &str| joined(shapes.as_bytes()).map(|of| (of.largest_element_count, of.element_count));
+        assert_eq!(of("[[[64, 16, 1282, 64], [64, 16, 1, 64]], []]"), Some((84_017_152, 84_082_688)));
+        // A tensor without sizes is a single value.
+        assert_eq!(of("[[[8], [24], []], []]"), Some((24, 33)));
+        for odd in ["[]", "[[], []]", "[[[0, 2]], []]", "[[8, 24], []]", "[[[-1]], []]", "[[[281474976710656, 2]], []]"]
+        {
+            assert_eq!(of(odd), None, "{odd}");
+        }
+    }
 
     #[test]
     fn sizes_of_products_are_read_and_what_is_none_is_not() {

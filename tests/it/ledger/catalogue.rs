@@ -128,6 +128,14 @@ fn open_ended() -> Facts {
     facts(&path)
 }
 
+/// A trace in which a tensor grows.
+fn growing() -> Facts {
+    let folder = temp::folder();
+    let path = folder.path().join("trace.json");
+    std::fs::write(&path, trace::growing_trace(12)).unwrap();
+    facts(&path)
+}
+
 /// A trace with host code in a function of PyTorch.
 fn saving() -> Facts {
     let folder = temp::folder();
@@ -274,6 +282,7 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&on_many_gpus()));
     set.extend(names_in(&traced()));
     set.extend(names_in(&open_ended()));
+    set.extend(names_in(&growing()));
     set.extend(names_in(&saving()));
     set.extend(names_in(&in_rounds()));
     set.extend(names_in(&lossy()));

@@ -262,3 +262,20 @@ pub fn saving_trace(steps: u32) -> String {
     }
     events.text()
 }
+
+/// A trace of rounds on an A100, in each of which a tensor is copied whole to append one row to it, with the sizes of tensors; the host
+/// is in no operator most of the time.
+pub fn growing_trace(rounds: u32) -> String {
+    let mut events = EventsOfA100::default();
+    for round in 0..rounds {
+        let (at, rows) = (f64::from(round) * 1_000.0 + 1_000.0, 100 + round);
+        let sizes = format!(r#""Input Dims":[[[{rows},64],[1,64]],[]]"#);
+        events.event("cpu_op", "aten::concat", 99, at, 60.0, "");
+        events.event("cpu_op", "aten::cat", 99, at + 1.0, 50.0, &sizes);
+        let args = format!(r#""correlation":{}"#, round + 1);
+        events.event("cuda_runtime", "cudaLaunchKernel", 99, at + 20.0, 5.0, &args);
+        let args = format!(r#"{args},"device":0,"stream":7,"grid":[4096,1,1],"block":[256,1,1]"#);
+        events.event("kernel", "CatArrayBatchedCopy", 7, at + 28.0, 200.0, &args);
+    }
+    events.text()
+}

@@ -1,0 +1,101 @@
+//! The operator of a framework that launches most of a kernel.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use foldhash::HashMap;
+
+use super::tally::kernel_name;
+use super::{Context, DeviceContext, DevicePart};
+use crate::timeline::columns::RangeKind;
+use crate::timeline::{NONE, NameId, ThreadRanges, Timeline};
+
+/// A kernel is an operator's where so much of its time is.
+const MIN_SHARE: f64 = 0.6;
+
+/// A launch: by thread and time, with the entity of its kernel and how long that runs.
+struct Launch {
+    thread: u32,
+    at: i64,
+    entity: usize,
+    ns: i64,
+}
+
+/// Adds to the kernels of a device, whose index among the entities is given by name.
+pub(super) fn extract(
+    context: &Context<'_>,
+    device: &DeviceContext,
+    kernels: &HashMap<NameId, usize>,
+    part: &mut DevicePart,
+) {
+    let timeline = context.timeline;
+    let labels = &timeline.ranges.labels;
+    let is_operator: Vec<bool> = labels.iter().map(|label| label.kind == RangeKind::Operator).collect();
+    if !is_operator.contains(&true) {
+        return;
+    }
+    let launches = launches(timeline, device, kernels);
+    let mut times: BTreeMap<(usize, u32), i64> = BTreeMap::new();
+    for of_thread in launches.chunk_by(|a, b| a.thread == b.thread) {
+        let ranges = of_thread.first().and_then(|first| timeline.ranges.of_thread(first.thread));
+        let mut innermost =
+            ranges.map(|ranges| Innermost { ranges, is_operator: &is_operator, next: 0, open: Vec::new() });
+        for launch in of_thread {
+            let label = innermost.as_mut().map_or(NONE, |innermost| innermost.at(launch.at));
+            let name = labels.get(label as usize).map_or(NONE, |label| label.name);
+            let time = times.entry((launch.entity, name)).or_default();
+            *time = time.saturating_add(launch.ns);
+        }
+    }
+    let mut most: BTreeMap<usize, (i64, i64, u32)> = BTreeMap::new();
+    for ((entity, name), ns) in times {
+        let (all_ns, most_ns, of) = most.entry(entity).or_insert((0, 0, NONE));
+        *all_ns = all_ns.saturating_add(ns);
+        if (ns, Reverse(name)) > (*most_ns, Reverse(*of)) {
+            (*most_ns, *of) = (ns, name);
+        }
+    }
+    for (entity, (all_ns, ns, name)) in most {
+        let is_main = name != NONE && ns > 0 && ns as f64 >= MIN_SHARE * all_ns as f64;
+        if let Some(entity) = part.entities.get_mut(entity).filter(|_| is_main) {
+            entity.set("operator", timeline.name(name));
+        }
+    }
+}
+
+fn launches(timeline: &Timeline, device: &DeviceContext, kernels: &HashMap<NameId, usize>) -> Vec<Launch> {
+    let launch = |op| {
+        let entity = *kernels.get(&kernel_name(timeline, op)?)?;
+        let call = op.call(timeline)? as usize;
+        let thread = timeline.api.thread.get(call).copied().filter(|thread| *thread != NONE)?;
+        let ns = op.interval().clip(device.window()).len_ns();
+        Some(Launch { thread, at: timeline.api.times.start(call), entity, ns })
+    };
+    let mut launches: Vec<Launch> = device.ops.in_window().filter_map(launch).collect();
+    launches.sort_unstable_by_key(|launch| (launch.thread, launch.at));
+    launches
+}
+
+/// The operators of a thread that are open, read in time order.
+struct Innermost<'all> {
+    ranges: &'all ThreadRanges,
+    is_operator: &'all [bool],
+    next: usize,
+    /// When each ends, and its label.
+    open: Vec<(i64, u32)>,
+}
+
+impl Innermost<'_> {
+    /// The label of the innermost at a moment, or [`NONE`].
+    fn at(&mut self, moment: i64) -> u32 {
+        while let Some(range) = self.ranges.times.get(self.next).filter(|range| range.start <= moment) {
+            let label = self.ranges.label.get(self.next).copied().unwrap_or(NONE);
+            self.next += 1;
+            if range.end > moment && self.is_operator.get(label as usize) == Some(&true) {
+                self.open.push((range.end, label));
+            }
+        }
+        while self.open.pop_if(|(end, _)| *end <= moment).is_some() {}
+        self.open.last().map_or(NONE, |(_, label)| *label)
+    }
+}
