@@ -16,6 +16,7 @@ use crate::rules::outcome::Severity;
 #[derive(Debug, Clone, Copy)]
 struct Claim {
     device: EntityId,
+    rule: usize,
     change: Change,
     /// What the finding claims of an account of idle time.
     ns: i64,
@@ -28,7 +29,23 @@ impl Claim {
         let account = Account::parse(&estimate.account)?;
         let is_idle = account == Account::Idle || account.parent() == Some(Account::Idle);
         let is_device = context.facts.get(this.entity).kind == EntityKind::Device;
-        (is_device && is_idle).then_some(Self { device: this.entity, change, ns: estimate.recoverable_ns })
+        (is_device && is_idle).then_some(Self {
+            device: this.entity,
+            rule: this.rule,
+            change,
+            ns: estimate.recoverable_ns,
+        })
+    }
+
+    /// What is left of another claim on the same device without the time that this one's rule explains of it: that is its own.
+    fn leaves_ns(self, context: &Context<'_>, other: Self) -> i64 {
+        let other_id = &context.rules[other.rule].id;
+        let explains = context.rules[self.rule].explains.iter().filter(|relation| relation.rule == *other_id);
+        let shared = explains.filter_map(|relation| {
+            let fact = relation.shares?;
+            context.facts.get(context.facts.related(self.device, fact.kind)?).int(fact.name)
+        });
+        other.ns.saturating_sub(shared.max().unwrap_or(0)).max(0)
     }
 
     /// Whether it takes work of the host out of the way, or waits in the operating system: what is not there to be hidden.
@@ -52,7 +69,7 @@ pub(super) fn share_out(context: &Context<'_>, occurrences: &mut [Occurrence<'_>
             continue;
         };
         let others = of_host.iter().filter(|claim| claim.device == own.device);
-        let others_ns = others.map(|claim| claim.ns).fold(0, i64::saturating_add);
+        let others_ns = others.map(|claim| own.leaves_ns(context, *claim)).fold(0, i64::saturating_add);
         if others_ns > 0 && window_ns > 0 {
             let left_ns = idle_ns.saturating_sub(others_ns).max(own.ns);
             this.expect_at_most(left_ns as f64 / window_ns as f64);
@@ -98,4 +115,47 @@ pub(super) fn note_shared(facts: &Facts, findings: &mut [Finding]) {
 
 fn is_idle(account: &str) -> bool {
     Account::parse(account).is_some_and(|account| account.top() == Account::Idle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::Sample;
+    use super::*;
+    use crate::rules::outcome::{Outcome, Replayed};
+    use crate::rules::{FactRef, Relation};
+
+    #[test]
+    fn host_code_is_the_finding_also_where_faster_launches_would_hide_it() {
+        // 1 s of the window is idle: 700 ms in host code, 200 ms in launching.
+        let order = |host_ns: i64, shared_ns: Option<i64>| {
+            let mut sample = Sample::default();
+            let run = sample.run();
+            let accounts = [("compute_ns", 9_000_000_000), ("idle_launch_ns", 200_000_000)];
+            let device = sample.device(run, 0, "NVIDIA H200", 10_000_000_000, &accounts);
+            let launch = sample.rule("launch-bound", "Launching takes longer", EntityKind::Device);
+            let host = sample.rule("host-bound", "Host code", EntityKind::Device);
+            if let Some(shared_ns) = shared_ns {
+                sample.facts.get_mut(device).set("idle_data_loading_host_ns", shared_ns);
+                let shares = Some(FactRef { kind: EntityKind::Device, name: "idle_data_loading_host_ns" });
+                sample.rules[launch].explains =
+                    vec![Relation { rule: "host-bound".to_owned(), on: vec![EntityKind::Device], shares }];
+            }
+            sample.find(launch, device, Some(("idle_launch", 200_000_000)), "launching");
+            sample.find(host, device, Some(("idle_host", host_ns)), "host code");
+            // Launched in no time, the host would hide nearly all of it.
+            for (judgement, change, expected_ns) in [(0, Change::Graph, 900_000), (1, Change::HostAside, 700_000)] {
+                let Outcome::Finding(found) = &mut sample.judgements[judgement].outcome else { panic!() };
+                let estimate = found.estimate.as_mut().unwrap();
+                estimate.replayed = Some(Replayed { change, step_ns: 10_000_000, expected_ns, ceiling_ns: 950_000 });
+            }
+            let findings = sample.review().findings.into_iter();
+            let told = |finding: Finding| (finding.rule, finding.gain.unwrap().replayed.unwrap().expected_ns);
+            findings.map(told).collect::<Vec<_>>()
+        };
+        let told = |rule: &str, expected_ns: i64| (rule.to_owned(), expected_ns);
+        assert_eq!(order(700_000_000, None), [told("host-bound", 700_000), told("launch-bound", 300_000)]);
+        assert_eq!(order(10_000_000, None), [told("launch-bound", 900_000), told("host-bound", 700_000)]);
+        // What it explains of the host code is its own.
+        assert_eq!(order(700_000_000, Some(600_000_000))[0], told("launch-bound", 900_000));
+    }
 }

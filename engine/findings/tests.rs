@@ -96,33 +96,6 @@ fn findings_are_ranked_and_one_rule_is_one_item() {
 }
 
 #[test]
-fn host_code_is_the_finding_also_where_faster_launches_would_hide_it() {
-    // 1 s of the window is idle: 700 ms in host code, 200 ms in launching.
-    let order = |host_ns: i64| {
-        let mut sample = Sample::default();
-        let run = sample.run();
-        let accounts = [("compute_ns", 9_000_000_000), ("idle_launch_ns", 200_000_000)];
-        let device = sample.device(run, 0, "NVIDIA H200", 10_000_000_000, &accounts);
-        let launch = sample.rule("launch-bound", "Launching takes longer", EntityKind::Device);
-        let host = sample.rule("host-bound", "Host code", EntityKind::Device);
-        sample.find(launch, device, Some(("idle_launch", 200_000_000)), "launching");
-        sample.find(host, device, Some(("idle_host", host_ns)), "host code");
-        // Launched in no time, the host would hide nearly all of it.
-        for (judgement, change, expected_ns) in [(0, Change::Graph, 900_000), (1, Change::HostAside, 700_000)] {
-            let Outcome::Finding(found) = &mut sample.judgements[judgement].outcome else { panic!() };
-            let estimate = found.estimate.as_mut().unwrap();
-            estimate.replayed = Some(Replayed { change, step_ns: 10_000_000, expected_ns, ceiling_ns: 950_000 });
-        }
-        let findings = sample.review().findings.into_iter();
-        let told = |finding: Finding| (finding.rule, finding.gain.unwrap().replayed.unwrap().expected_ns);
-        findings.map(told).collect::<Vec<_>>()
-    };
-    let told = |rule: &str, expected_ns: i64| (rule.to_owned(), expected_ns);
-    assert_eq!(order(700_000_000), [told("host-bound", 700_000), told("launch-bound", 300_000)]);
-    assert_eq!(order(10_000_000), [told("launch-bound", 900_000), told("host-bound", 700_000)]);
-}
-
-#[test]
 fn kernels_of_two_rules_share_what_one_change_wins() {
     let mut sample = Sample::default();
     let run = sample.run();
