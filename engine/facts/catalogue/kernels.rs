@@ -36,6 +36,14 @@ pub(super) const KERNEL: &[Fact] = &[
         "The operator of a framework, such as `aten::index_add_`, that is the innermost where launches are made which hold at least 60 % of its time. Absent without one, and where no operator was recorded.",
     ),
     fact(
+        "one_grid_short_ns",
+        Int,
+        CudaTrace,
+        Intensive,
+        "Of the launches of one grid and block that hold most of its time, at least 20: a tenth takes less. Absent where unified memory migrates under them.",
+    ),
+    fact("one_grid_long_ns", Int, CudaTrace, Intensive, "Of the same launches: a tenth takes more."),
+    fact(
         "matmul_shape",
         Text,
         TensorShapes,

@@ -44,6 +44,7 @@ pub(super) fn extract(
         let is_in_stages = in_stages.contains(&name);
         widths::set((device.properties(timeline), is_in_stages), shortest_ns(device), &own, &mut entity);
         widths::set_faulting(&own, &mut entity);
+        widths::set_varying(&own, &mut entity);
         entity.set_some("warp_share", device.properties(timeline).and_then(|known| widths::warp_share(known, &own)));
         let mut all = Launches::new(i64::MAX);
         let mut tally = KernelTally::default();

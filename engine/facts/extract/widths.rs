@@ -211,6 +211,29 @@ pub(super) fn waits_for_pages_ns(kernel: &Entity) -> i64 {
     kernel.int("faulting_excess_ns").or_else(|| kernel.int(at_most)).unwrap_or(0)
 }
 
+/// Launches of one grid are told by how much they differ where they are this part of a kernel's time, and so many.
+const ONE_GRID_SHARE: f64 = 0.8;
+const MIN_VARYING_COUNT: usize = 20;
+
+/// How long launches of one shape take, short ones and long ones: where that differs, the number of blocks does not decide it.
+pub(super) fn set_varying(own: &[Shape], facts: &mut Entity) {
+    let all_ns: i128 = own.iter().map(|shape| shape.launches.sum_ns).sum();
+    let Some(main) = own.iter().max_by_key(|shape| shape.launches.sum_ns) else { return };
+    let durations = &main.launches.durations;
+    let is_main = main.launches.sum_ns as f64 >= ONE_GRID_SHARE * all_ns as f64;
+    if !is_main
+        || main.shape.grid_blocks == 0
+        || durations.len() < MIN_VARYING_COUNT
+        || !main.launches.migrating.is_empty()
+    {
+        return;
+    }
+    let mut durations = durations.clone();
+    let (short, long) = (durations.len() / 10, durations.len() - 1 - durations.len() / 10);
+    facts.set("one_grid_short_ns", *durations.select_nth_unstable(short).1);
+    facts.set("one_grid_long_ns", *durations.select_nth_unstable(long).1);
+}
+
 /// The median of the durations that are not among those of migrating launches; `None` without any.
 fn clean_median(all: &[i64], migrating: &[i64]) -> Option<i64> {
     if migrating.is_empty() || all.len() == migrating.len() {
