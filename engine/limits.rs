@@ -50,6 +50,9 @@ pub const MAX_DEVICE_COUNT: usize = 32;
 pub const MAX_CELL_BYTES: i32 = 128 << 20;
 /// Bytes of one statement of a database's schema.
 pub const MAX_SCHEMA_ENTRY_BYTES: i32 = 1 << 20;
+/// Bytes of all of a database's schema: that of an export has 140 KB at most, and SQLite keeps up to fifty times as much of one, for
+/// each thread.
+pub const MAX_SCHEMA_BYTES: u64 = MIB;
 /// Bytes that SQLite itself may have in use, beside those of each thread of the machine.
 pub const MAX_SQLITE_BYTES: u64 = 192 * MIB;
 /// The same of each thread: a page cache of 2 MB, and the schema.
@@ -295,10 +298,11 @@ mod tests {
             ),
             ("GPUs", vec![count(MAX_DEVICE_COUNT as u64)]),
             (
-                "cell, schema entry, columns",
+                "cell, schema entry, schema, columns",
                 vec![
                     bytes(MAX_CELL_BYTES as u64),
                     bytes(MAX_SCHEMA_ENTRY_BYTES as u64),
+                    bytes(MAX_SCHEMA_BYTES),
                     count(MAX_COLUMN_COUNT as u64),
                 ],
             ),

@@ -1,7 +1,9 @@
 //! What each change could win of a step.
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use foldhash::HashMap;
 
 use super::build::{Built, build};
 use super::change::{Change, Extent, LARGE_SHARE, MAX_PROFILER_SHARE, MOST_PROFILER_SHARE};
@@ -100,10 +102,15 @@ pub struct Replay<'all> {
     unchanged: [OnceLock<Left>; 3],
     /// The host code before each call, in the same order.
     host_code_ns: [OnceLock<Option<Vec<i64>>>; 3],
+    /// What was played before: several changes are mostly made with the same others, and one is asked for beside many.
+    known: Mutex<HashMap<Asked, Left>>,
 }
 
+/// Changes in the order in which they are made, as one bit each, how much of them is won, and in which time.
+type Asked = (u64, Extent, World);
+
 /// Which time is played.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum World {
     /// As it would be without the profiler.
     Bare,
@@ -136,6 +143,7 @@ impl<'all> Replay<'all> {
             barest: Vec::new(),
             unchanged: Default::default(),
             host_code_ns: Default::default(),
+            known: Mutex::default(),
         };
         let is_measured = replay.setting.compute_capability().is_some_and(|(major, _)| major >= MEASURED_SINCE);
         let told_ns = recording_cost_ns(&replay.built.model.part.calls).filter(|_| is_measured);
@@ -348,8 +356,19 @@ impl<'all> Replay<'all> {
         self.played(changes, extent, world).step_ns
     }
 
-    /// A step after changes.
+    /// A step after changes, which is played once.
     fn played(&self, changes: &[Change], extent: Extent, world: World) -> Left {
+        let asked = (changes.iter().fold(0, |bits, change| bits | 1 << *change as u64), extent, world);
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(left) = known().get(&asked) {
+            return *left;
+        }
+        let left = self.play(changes, extent, world);
+        known().insert(asked, left);
+        left
+    }
+
+    fn play(&self, changes: &[Change], extent: Extent, world: World) -> Left {
         let model = &self.built.model;
         let edges = match world {
             World::Bare => &self.bare,

@@ -15,7 +15,8 @@ use crate::timeline::union::Union;
 use crate::timeline::{NONE, ThreadRanges};
 
 /// Calls and operations that are played again at most, of an ordinary number of GPUs: a representative part of the steady state.
-/// Each GPU has a replay of its own, in which all of them are.
+/// Each GPU has a replay of its own, in which all of them are; of more GPUs they are so many fewer that all replays together become
+/// shorter.
 pub(super) const MAX_EVENT_COUNT: usize = 30_000;
 /// Threads that are played again at most: each is held against all others where it was silent.
 const MAX_THREAD_COUNT: usize = 64;
@@ -123,7 +124,8 @@ impl Part {
             return Err(NoReplay::NoCalls);
         }
         let mut count = subject.steps.len().min(most_steps);
-        let most = MAX_EVENT_COUNT * USUAL_DEVICE_COUNT / subject.devices.len().max(USUAL_DEVICE_COUNT);
+        let devices = subject.devices.len().max(USUAL_DEVICE_COUNT);
+        let most = MAX_EVENT_COUNT * USUAL_DEVICE_COUNT / devices * USUAL_DEVICE_COUNT / devices;
         loop {
             if count < 2 {
                 return Err(NoReplay::TooLong);

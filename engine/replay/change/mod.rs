@@ -21,7 +21,7 @@ pub(super) use host::is_scalar_readback;
 use programs::Loops;
 
 /// How much of it a change is taken to win.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Extent {
     /// What a plain fix brings.
     Expected,

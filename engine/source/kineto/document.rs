@@ -22,6 +22,16 @@ const FIRST_KEYS: [&[u8]; 7] = [b"ph", b"name", b"cat", b"ts", b"pid", b"args", 
 const LANDMARKS: [&[u8]; 6] =
     [EVENTS, b"distributedInfo", b"deviceProperties", b"baseTimeNanoseconds", b"traceName", b"displayTimeUnit"];
 
+/// Which bytes the keys of a document that are looked for begin with: in a file of quotes, each may begin one.
+const BEGINS_LANDMARK: [bool; 256] = {
+    let (mut begins, mut index) = ([false; 256], 0);
+    while index < LANDMARKS.len() {
+        begins[LANDMARKS[index][0] as usize] = true;
+        index += 1;
+    }
+    begins
+};
+
 /// Where in the document one is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -265,10 +275,11 @@ fn starts_with_key(bytes: &[u8], keys: &[&[u8]]) -> bool {
 fn landmark(bytes: &[u8]) -> Option<(usize, Place)> {
     memchr::memchr2_iter(b'{', b'"', bytes).find_map(|at| {
         let rest = &bytes[at..];
-        if is_event_start(rest) {
-            return Some((at, Place::Events));
+        if rest[0] == b'{' {
+            return is_event_start(rest).then_some((at, Place::Events));
         }
-        starts_with_key(rest, &LANDMARKS).then_some((at, Place::Top))
+        let may_be = rest.get(1).is_some_and(|first| BEGINS_LANDMARK[usize::from(*first)]);
+        (may_be && starts_with_key(rest, &LANDMARKS)).then_some((at, Place::Top))
     })
 }
 
@@ -448,10 +459,12 @@ impl<'a, S: Sink> Piece<'a, S> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let Some((distance, place)) = landmark(rest) else {
             let keep = if self.is_last { 0 } else { OVERLAP.min(rest.len()) };
+            self.found.vain_bytes += rest.len() as u64;
             self.skip(rest.len() - keep, lost);
             self.at = self.bytes.len() - keep;
             return false;
         };
+        self.found.vain_bytes += distance as u64;
         self.skip(distance, lost);
         self.at += distance;
         self.found.has_list |= place == Place::Events;

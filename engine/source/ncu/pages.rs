@@ -38,8 +38,8 @@ enum Cells {
     Raw {
         counters: Vec<(usize, Counter)>,
         device_name: Option<usize>,
-        /// The units of all columns, once their row was read.
-        units: Vec<String>,
+        /// The units of these columns, once their row was read: a row may have a million others.
+        units: Option<Vec<String>>,
     },
     Details(Details),
 }
@@ -112,7 +112,7 @@ impl Columns {
                     .filter_map(|(index, name)| Some((index, counters::of_metric(name.trim())?)))
                     .collect(),
                 device_name: find("device__attribute_display_name"),
-                units: Vec::new(),
+                units: None,
             },
         };
         let sizes = find("Block Size").zip(find("Grid Size")).map(|(block, grid)| Sizes { block, grid });
@@ -146,12 +146,13 @@ impl Columns {
             // As long as a launch is: one that was damaged.
             let is_launch = row.len() > self.last_needed();
             // Units are of no kernel.
-            if let Cells::Raw { units, .. } = &mut self.cells
-                && units.is_empty()
+            if let Cells::Raw { counters, units, .. } = &mut self.cells
+                && units.is_none()
                 && is_launch
                 && [self.id, self.kernel].iter().all(|at| row.get(*at).is_some_and(|cell| cell.trim().is_empty()))
             {
-                *units = row.iter().map(str::to_owned).collect();
+                let unit = |(at, _): &(usize, Counter)| row.get(*at).unwrap_or_default().to_owned();
+                *units = Some(counters.iter().map(unit).collect());
                 return Row::Other;
             }
             return if is_launch { Row::Broken } else { Row::Other };
@@ -192,7 +193,7 @@ impl Columns {
 
     /// Whether numbers are read whose units the page does not tell.
     pub(super) const fn lacks_units(&self) -> bool {
-        matches!(&self.cells, Cells::Raw { units, .. } if units.is_empty())
+        matches!(&self.cells, Cells::Raw { units: None, .. })
     }
 
     /// Of the cells that are read.
@@ -225,8 +226,8 @@ impl Columns {
         match &self.cells {
             Cells::Raw { counters, device_name, units } => {
                 launch.device_name = device_name.and_then(|at| row.get(at)).map(str::to_owned);
-                for (at, counter) in counters {
-                    let unit = units.get(*at).map_or("", String::as_str);
+                let units = units.iter().flatten().map(String::as_str).chain(std::iter::repeat(""));
+                for ((at, counter), unit) in counters.iter().zip(units) {
                     let known = launch.counters.get(*counter).is_some();
                     match row.get(*at).and_then(|text| value(text, unit, counters::kind(*counter))) {
                         // Of the metrics of tensor cores the largest counts, of any other the first.

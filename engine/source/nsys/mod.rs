@@ -25,6 +25,7 @@ pub(super) mod rep;
 mod rows;
 mod samples;
 mod scan;
+mod schema_size;
 mod strings;
 mod surroundings;
 
@@ -92,6 +93,7 @@ fn is_summary(bytes: &[u8]) -> bool {
 /// When the file is no export of Nsight Systems, or is damaged.
 fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<Recording, ReadError> {
     database::check_whole(path)?;
+    schema_size::check(path)?;
     let threads = Threads::new(options.threads);
     let not_a_report = |found: &str| ReadError::NotAReport {
         path: path.display().to_string(),

@@ -8,7 +8,7 @@ use foldhash::HashMap;
 use super::join::Join;
 use crate::timeline::api::{self, ApiClass};
 use crate::timeline::columns::GpuOps;
-use crate::timeline::{NONE, Timeline, UnknownLaunchers};
+use crate::timeline::{NONE, NameId, Timeline, UnknownLaunchers};
 
 /// Operations of a device that are held against the calls of each process.
 const MAX_SAMPLE_COUNT: usize = 512;
@@ -98,13 +98,16 @@ struct Fits<'a> {
     fits: Vec<Vec<Fit>>,
     /// By device, the ids of those operations that no graph holds: each of a call of its own.
     ids: Vec<BTreeSet<u32>>,
+    /// What calls of a name ask for, and whether they launch a graph: many devices and processes share one name, which may be long.
+    asks: HashMap<NameId, (ApiClass, bool)>,
 }
 
 impl<'a> Fits<'a> {
     fn of(timeline: &Timeline, join: &Join, callers: &'a [u32]) -> Self {
         let count = timeline.devices.len();
         let fits = vec![vec![Fit::default(); callers.len()]; count];
-        let mut fits = Self { callers, asked: vec![0; count], fits, ids: vec![BTreeSet::new(); count] };
+        let ids = vec![BTreeSet::new(); count];
+        let mut fits = Self { callers, asked: vec![0; count], fits, ids, asks: HashMap::default() };
         fits.add(timeline, join, (&timeline.kernels.ops, |class| class == ApiClass::Launch));
         fits.add(timeline, join, (&timeline.graphs.ops, |class| class == ApiClass::Launch));
         let copies = |class| matches!(class, ApiClass::CopyBlocking | ApiClass::CopyAsync);
@@ -132,10 +135,13 @@ impl<'a> Fits<'a> {
             for ((process, near), fit) in self.callers.iter().zip(&mut near).zip(&mut self.fits[device]) {
                 let call = join.find(*process, *id, near) as usize;
                 let Some(name) = timeline.api.name.get(call) else { continue };
-                let name = timeline.name(*name);
+                let (class, is_graph) = *self.asks.entry(*name).or_insert_with_key(|name| {
+                    let name = timeline.name(*name);
+                    (api::classify(name), api::is_graph_launch(name))
+                });
                 // A graph holds operations of every kind.
-                is_of_graph |= api::is_graph_launch(name);
-                let is_asked = is_kind(api::classify(name)) || api::is_graph_launch(name);
+                is_of_graph |= is_graph;
+                let is_asked = is_kind(class) || is_graph;
                 let can_be = timeline.api.times.at(call).start <= times.start && is_asked;
                 fit.found += 1;
                 fit.conflicts += usize::from(!can_be);

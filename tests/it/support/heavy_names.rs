@@ -15,6 +15,7 @@ pub const CASES: &[(&str, Make)] = &[
     ("mangled-expressions", mangled_expressions),
     ("turns-of-streams", turns_of_streams),
     ("loading-threads", loading_threads),
+    ("names-of-launches", names_of_launches),
 ];
 
 /// A name of 65 kB, as the string 5.
@@ -91,4 +92,17 @@ fn loading_threads(path: &Path, rows: i64) {
     let name = "INSERT INTO StringIds VALUES (5, 'enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__');";
     Connection::open(path).unwrap().execute_batch(name).unwrap();
     steps(path, 100, rows / 100);
+}
+
+/// Calls of many processes, of one name that is slow to search, and GPUs whose work may be that of each of them.
+fn names_of_launches(path: &Path, rows: i64) {
+    let processes = 200;
+    let kernels =
+        KERNELS.replace("PID, 0,", "NULL, n % 32,").replace("7, n,", &format!("7, 1 + n % {},", rows / processes));
+    let process = format!("(1 + n % {processes}) * 16777216 + 1, 1 + n / {processes}");
+    let launches = "CUPTI_ACTIVITY_KIND_RUNTIME n, n + 1, TID, n, 5, 0".replace("TID, n", &process);
+    write(path, rows, &[&kernels, &launches]);
+    let name =
+        "INSERT INTO StringIds VALUES (5, 'cuda' || replace(printf('%.400c', 'x'), 'x', 'GGGGGGGGGGhhhhhhhhhh'));";
+    Connection::open(path).unwrap().execute_batch(name).unwrap();
 }

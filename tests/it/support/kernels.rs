@@ -178,3 +178,10 @@ pub fn mutant(seed: u64) -> (Vec<u8>, String) {
     let done = mutate_text::change(&mut bytes, &mut random);
     (bytes, done)
 }
+
+/// A header and a row of units of as many columns as a row may have bytes, without a name or a unit.
+pub fn wide_units(path: &Path, rows: i64) {
+    let empty = ",".repeat((rows * 200).min(4_190_000) as usize);
+    let launch = r#""0","1","p","h","k","1","7","(128, 1, 1)","(100, 1, 1)","0","8.0""#;
+    std::fs::write(path, format!("{IDENTITY}{empty}\n,,,,,,,,,,{empty}\n{launch}\n")).unwrap();
+}

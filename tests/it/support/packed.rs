@@ -22,6 +22,7 @@ pub const CASES: &[(&str, Make)] = &[
     ("packed-metadata", packed_metadata),
     ("broken-in-broken", broken_in_broken),
     ("stray-quotes", stray_quotes),
+    ("quotes-alone", quotes_alone),
     ("nests", nests),
     ("one-string", one_string),
     ("same-keys", same_keys),
@@ -30,6 +31,7 @@ pub const CASES: &[(&str, Make)] = &[
     ("empty-events", empty_events),
     ("wide-events", wide_events),
     ("profiled-gpus", kernels::on_gpus),
+    ("wide-units", kernels::wide_units),
 ];
 
 const START: &str = "{\"traceEvents\": [\n";
@@ -55,6 +57,11 @@ fn range(number: i64, category: &str, thread: i64, length: i64) -> String {
     format!(
         r#",{{"ph":"X","cat":"{category}","name":"f.py({number}): f","pid":1,"tid":{thread},"ts":{number},"dur":{length}}}"#
     )
+}
+
+/// Each quote may begin a key behind which to go on.
+fn quotes_alone(path: &Path, rows: i64) {
+    pack(path, rows, |_| "\"".repeat(10_000));
 }
 
 fn packed_names(path: &Path, rows: i64) {
