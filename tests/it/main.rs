@@ -46,6 +46,7 @@ mod readers {
     mod kineto;
     mod kineto_pages;
     mod kineto_places;
+    mod kineto_recomputed;
     mod many_gpus;
     mod merged_traces;
     mod ncu;

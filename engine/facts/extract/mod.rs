@@ -46,6 +46,7 @@ mod projection;
 mod ranges;
 mod reach;
 mod readbacks;
+mod recomputed;
 mod refused;
 mod replay;
 mod round_trips;
@@ -292,6 +293,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     optimizer::extract(context, device, &mut part.device);
     compiled::extract(context, device, &mut part.device);
     cells::extract(context.timeline, device, &mut part.device);
+    recomputed::extract(context.timeline, device, &mut part.device);
     lead::extract(context.timeline, device, &mut part.device);
 }
 

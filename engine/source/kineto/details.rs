@@ -167,6 +167,7 @@ impl Found {
             products: OfKernels::new(of_kernels(timeline, &self.products)),
             collectives: OfKernels::new(collectives),
             step_numbers: OfKernels::new(self.steps),
+            recomputed: None,
             memory: memory
                 .map(|(device, (reserved_bytes, allocated_bytes))| MemoryPeak {
                     device,
