@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use foldhash::HashSet;
+
 use super::tally::kernel_name;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
@@ -50,7 +52,12 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("written_attention_device_copy_ns", sums.device_copy_ns);
     facts.set("written_attention_product_ns", sums.of_products_ns);
     let timeline = context.timeline;
-    let main = sums.softmax_ns.iter().max_by_key(|(name, ns)| (**ns, Reverse(timeline.name(**name))));
+    // A name that the softmax of a loss goes by as well tells less.
+    let is_softmax = |name: NameId| context.traits.get(name as usize).is_some_and(|told| told.role == Role::Softmax);
+    let others = timeline.kernels.shapes.iter().filter(|shape| !is_softmax(shape.full_name));
+    let others: HashSet<NameId> = others.map(|shape| shape.name).collect();
+    let weight = |(name, ns): &(&NameId, &i64)| (!others.contains(*name), **ns, Reverse(timeline.name(**name)));
+    let main = sums.softmax_ns.iter().max_by_key(weight);
     facts.set_some("written_attention_kernel", main.map(|(name, _)| timeline.name(*name)));
 }
 
