@@ -82,7 +82,7 @@ impl Source {
 }
 
 /// Facts that hold the name of a kernel or range, of entities that are neither.
-const NAMING: [(EntityKind, &str, CodeKind); 17] = [
+const NAMING: [(EntityKind, &str, CodeKind); 18] = [
     (EntityKind::SyncGroup, "range", CodeKind::Range),
     (EntityKind::Device, "data_loading_range", CodeKind::Range),
     (EntityKind::Device, "idle_host_range", CodeKind::Range),
@@ -97,6 +97,7 @@ const NAMING: [(EntityKind, &str, CodeKind); 17] = [
     (EntityKind::Device, "late_start_range", CodeKind::Range),
     (EntityKind::Device, "idle_queue_kernel", CodeKind::Kernel),
     (EntityKind::Device, "written_attention_kernel", CodeKind::Kernel),
+    (EntityKind::Device, "recomputed_kernel", CodeKind::Kernel),
     (EntityKind::Device, "tiny_kernel_storm_kernel", CodeKind::Kernel),
     (EntityKind::Device, "underfilled_kernel", CodeKind::Kernel),
     (EntityKind::Device, "tensor_copy_kernel", CodeKind::Kernel),

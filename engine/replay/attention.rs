@@ -17,7 +17,8 @@ pub struct WrittenOut {
     pub before: usize,
     /// The product after it. What lies between the two works on the matrix that the first one wrote.
     pub after: usize,
-    /// From the first to the last product that may write or read that matrix: those right beside these two do so in a backward pass.
+    /// From the first to the last product that may write or read that matrix: those right beside these two do so in a backward pass, with
+    /// no more than a memset between.
     pub products: (usize, usize),
 }
 
@@ -29,7 +30,10 @@ impl WrittenOut {
 
     /// The products that may write or read the matrix.
     pub fn products(self) -> impl Iterator<Item = usize> {
-        (self.products.0..=self.before).chain(self.after..=self.products.1)
+        let (first, last) = self.products;
+        let beside = [Some(first).filter(|first| *first != self.before), Some(last).filter(|last| *last != self.after)];
+        let [before, after] = beside;
+        before.into_iter().chain([self.before, self.after]).chain(after)
     }
 
     /// The shortest of kernels that passes over the matrix, by how long those between the products take: what is much shorter than
@@ -47,14 +51,19 @@ impl WrittenOut {
     }
 }
 
-/// Whether a product may be one for each head: where sizes are known, one of two plain matrices is none.
-pub fn may_be_of_heads(timeline: &Timeline, product: Interval) -> bool {
-    timeline.details.products.of(product).is_none_or(|product| product.batch > 1)
+/// Whether a product is one for each head: one of two plain matrices is none. `None` where its sizes are not known.
+pub fn is_of_heads(timeline: &Timeline, product: Interval) -> Option<bool> {
+    timeline.details.products.of(product).map(|product| product.batch > 1)
 }
 
-/// All in the kernels of one stream, in their order, where the second product is one for each head as `is_of_heads` says of its
-/// place. A product may end one and begin the next.
-pub fn written_out(roles: &[Role], is_of_heads: impl Fn(usize) -> bool) -> Vec<WrittenOut> {
+/// All in the kernels of one stream, in their order, where the second product is one for each head as `may_be_of_heads` says of its
+/// place. A product may end one and begin the next. Libraries set the room for flags of a product to zero before it: `is_memset` says of
+/// a place that it does no more.
+pub fn written_out(
+    roles: &[Role],
+    may_be_of_heads: impl Fn(usize) -> bool,
+    is_memset: impl Fn(usize) -> bool,
+) -> Vec<WrittenOut> {
     let is_product = |place: usize| matches!(roles.get(place), Some(Role::Product | Role::Fp32Product));
     let mut found = Vec::new();
     let (mut product, mut has_softmax) = (None, false);
@@ -62,9 +71,11 @@ pub fn written_out(roles: &[Role], is_of_heads: impl Fn(usize) -> bool) -> Vec<W
         match role {
             Role::Product | Role::Fp32Product => {
                 let before = product.filter(|before| has_softmax && place - before <= MAX_BETWEEN + 1);
-                if let Some(before) = before.filter(|_| is_of_heads(place)) {
-                    let first = before.checked_sub(1).filter(|place| is_product(*place)).unwrap_or(before);
-                    let last = if is_product(place + 1) { place + 1 } else { place };
+                if let Some(before) = before.filter(|_| may_be_of_heads(place)) {
+                    let first = (0..before).rev().find(|place| !is_memset(*place)).filter(|place| is_product(*place));
+                    let last =
+                        (place + 1..roles.len()).find(|place| !is_memset(*place)).filter(|place| is_product(*place));
+                    let (first, last) = (first.unwrap_or(before), last.unwrap_or(place));
                     found.push(WrittenOut { before, after: place, products: (first, last) });
                 }
                 (product, has_softmax) = (Some(place), false);
@@ -85,7 +96,10 @@ mod tests {
     fn a_softmax_between_two_products_is_attention() {
         use Role::{Compute, Elementwise, Fp32Product, Product, Softmax};
         let of = |roles: &[Role]| {
-            written_out(roles, |_| true).into_iter().map(|found| (found.before, found.after)).collect::<Vec<_>>()
+            written_out(roles, |_| true, |_| false)
+                .into_iter()
+                .map(|found| (found.before, found.after))
+                .collect::<Vec<_>>()
         };
         assert_eq!(of(&[Product, Elementwise, Elementwise, Softmax, Elementwise, Product]), [(0, 5)]);
         assert_eq!(of(&[Compute, Product, Softmax, Fp32Product, Softmax, Product]), [(1, 3), (3, 5)]);
@@ -95,9 +109,16 @@ mod tests {
         let many: Vec<Role> = [Product].into_iter().chain([Softmax; MAX_BETWEEN + 1]).chain([Product]).collect();
         assert_eq!(of(&many), []);
         assert_eq!(of(&many[1..]), []);
-        let backward = written_out(&[Elementwise, Product, Product, Softmax, Product, Product, Compute], |_| true);
+        let backward =
+            written_out(&[Elementwise, Product, Product, Softmax, Product, Product, Compute], |_| true, |_| false);
         assert_eq!(backward[0].products().collect::<Vec<_>>(), [1, 2, 4, 5]);
-        let one_matrix = written_out(&[Product, Softmax, Product, Softmax, Product], |place| place != 2);
+        let roles = [Product, Elementwise, Product, Softmax, Product, Elementwise, Product];
+        let beside = |is_memset: bool| {
+            let found = written_out(&roles, |_| true, |place| is_memset && matches!(place, 1 | 5));
+            found[0].products().collect::<Vec<_>>()
+        };
+        assert_eq!((beside(true), beside(false)), (vec![0, 2, 4, 6], vec![2, 4]));
+        let one_matrix = written_out(&[Product, Softmax, Product, Softmax, Product], |place| place != 2, |_| false);
         assert_eq!(one_matrix.iter().map(|found| found.after).collect::<Vec<_>>(), [4]);
     }
 

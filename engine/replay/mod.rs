@@ -85,7 +85,7 @@ pub struct Subject<'all> {
     pub steps: &'all [Step],
     /// Whether they are rounds that a sequence of launches tells: between two of them may lie another part of the program.
     pub are_rounds: bool,
-    /// What each kernel's name tells, by the index of the name.
+    /// What each kernel's name tells, by the index of the name, short or whole.
     pub roles: &'all [Role],
     /// Whether its name tells that it computes in double precision, by the index of the name.
     pub doubles: &'all [bool],

@@ -138,7 +138,8 @@ impl<'all> Setting<'all> {
         if !matches!(op.kind, OpKind::Kernel | OpKind::Communication) {
             return Role::Compute;
         }
-        let name = self.subject.timeline.kernels.shape_of(op.index).name;
+        // One short name may stand for kernels that do different things.
+        let name = self.subject.timeline.kernels.shape_of(op.index).full_name;
         self.subject.roles.get(name as usize).copied().unwrap_or_default()
     }
 

@@ -1,8 +1,11 @@
 //! What a framework's profiler says of the work beside when and where it ran: sizes of matrix products, what collectives move,
 //! how much memory the allocator holds.
 
+use foldhash::HashMap;
+
 use super::interval::Interval;
 use super::names::NameId;
+use super::times::Times;
 
 /// What is known beside the events; empty for recordings without it.
 #[derive(Debug, Default)]
@@ -15,6 +18,8 @@ pub struct Details {
     pub collectives: OfKernels<Collective>,
     /// The numbers of steps whose ranges go by a name without it.
     pub step_numbers: OfKernels<i64>,
+    /// Operators of the forward pass that run again in the backward pass; `None` where nothing tells.
+    pub recomputed: Option<Recomputed>,
     /// The most memory that was held, by number of the device.
     pub memory: Vec<MemoryPeak>,
     /// The number of the recorded process in its job.
@@ -32,6 +37,41 @@ impl Details {
         self.joined.move_back(moment);
         self.collectives.move_back(moment);
         self.step_numbers.move_back(moment);
+        if let Some(recomputed) = &mut self.recomputed {
+            recomputed.by_thread.values_mut().for_each(|times| times.move_back(moment));
+        }
+    }
+}
+
+/// Operators of the forward pass that run again in the backward pass, none of them within another.
+#[derive(Debug, Default)]
+pub struct Recomputed {
+    by_thread: HashMap<u32, Times>,
+}
+
+impl Recomputed {
+    /// Of threads, by their indices.
+    pub(crate) fn new(by_thread: impl Iterator<Item = (u32, Times)>) -> Self {
+        Self { by_thread: by_thread.collect() }
+    }
+
+    /// Those of a thread, in order.
+    pub fn of_thread(&self, thread: u32) -> Option<&Times> {
+        self.by_thread.get(&thread)
+    }
+
+    /// Those of each thread, in no order of threads.
+    pub fn threads(&self) -> impl Iterator<Item = (u32, &Times)> + '_ {
+        self.by_thread.iter().map(|(thread, times)| (*thread, times))
+    }
+
+    /// Whether a thread is in one of them at a moment.
+    pub fn holds(&self, thread: u32, moment: i64) -> bool {
+        let at = |times: &Times| {
+            let before = times.partition_point(0, |times| times.start <= moment);
+            times.get(before.checked_sub(1)?).filter(|times| times.end > moment)
+        };
+        self.of_thread(thread).and_then(at).is_some()
     }
 }
 

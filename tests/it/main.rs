@@ -47,6 +47,7 @@ mod readers {
     mod kineto_operators;
     mod kineto_pages;
     mod kineto_places;
+    mod kineto_recomputed;
     mod many_gpus;
     mod merged_traces;
     mod ncu;

@@ -14,6 +14,22 @@ pub(super) const TORCH: &[Fact] = &[
         "Steps of optimizers, by the ranges `Optimizer.step#` of PyTorch; absent, as all facts of optimizers, where none launches a kernel.",
     ),
     fact(
+        "recomputed_operator_count",
+        Int,
+        Nvtx,
+        Extensive,
+        "Operators of the forward pass that run again in the backward pass, as activation checkpointing has it, none of them within another: operators in a node of the backward pass that have numbers of a forward operator, where the forward pass has them in the same order, or the node is called a checkpoint. Absent where the recording holds no such numbers.",
+    ),
+    fact("recomputed_kernel_count", Int, Nvtx, Extensive, "Kernels that these launch; absent without any."),
+    fact(
+        "recomputed_busy_ns",
+        Int,
+        Nvtx,
+        Extensive,
+        "How long kernels, copies and memsets that these launch run, each moment once; absent without kernels.",
+    ),
+    fact("recomputed_kernel", Text, Nvtx, Incomparable, "The kernel among them with most time; absent without any."),
+    fact(
         "recurrent_cell_count",
         Int,
         Nvtx,

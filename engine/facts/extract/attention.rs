@@ -3,13 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::kernel_names::Traits;
+use foldhash::HashSet;
+
 use super::tally::kernel_name;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
 use crate::replay::Role;
-use crate::replay::attention::{WrittenOut, may_be_of_heads, written_out};
+use crate::replay::attention::{WrittenOut, is_of_heads, written_out};
 use crate::timeline::NameId;
 use crate::timeline::columns::Direction;
 
@@ -35,9 +36,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let mut sums = Sums::default();
     for ops in by_stream.values() {
         let roles: Vec<Role> = ops.iter().map(|op| role(context, *op)).collect();
-        let is_of_heads =
-            |place: usize| ops.get(place).is_none_or(|op| may_be_of_heads(context.timeline, op.interval()));
-        for found in written_out(&roles, is_of_heads) {
+        let may_be_of_heads =
+            |place: usize| ops.get(place).is_none_or(|op| is_of_heads(context.timeline, op.interval()) != Some(false));
+        let is_memset = |place: usize| ops.get(place).is_some_and(|op| op.kind == OpKind::Memset);
+        for found in written_out(&roles, may_be_of_heads, is_memset) {
             sums.add(context, ops, found);
         }
     }
@@ -50,21 +52,22 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("written_attention_device_copy_ns", sums.device_copy_ns);
     facts.set("written_attention_product_ns", sums.of_products_ns);
     let timeline = context.timeline;
-    let main = sums.softmax_ns.iter().max_by_key(|(name, ns)| (**ns, Reverse(timeline.name(**name))));
+    // A name that the softmax of a loss goes by as well tells less.
+    let is_softmax = |name: NameId| context.traits.get(name as usize).is_some_and(|told| told.role == Role::Softmax);
+    let others = timeline.kernels.shapes.iter().filter(|shape| !is_softmax(shape.full_name));
+    let others: HashSet<NameId> = others.map(|shape| shape.name).collect();
+    let weight = |(name, ns): &(&NameId, &i64)| (!others.contains(*name), **ns, Reverse(timeline.name(**name)));
+    let main = sums.softmax_ns.iter().max_by_key(weight);
     facts.set_some("written_attention_kernel", main.map(|(name, _)| timeline.name(*name)));
 }
 
 fn role(context: &Context<'_>, op: Op) -> Role {
     match op.kind {
-        OpKind::Kernel => traits(context, op).map_or(Role::Compute, |traits| traits.role),
+        OpKind::Kernel => context.traits_of(op).map_or(Role::Compute, |traits| traits.role),
         OpKind::Memset => Role::Elementwise,
         OpKind::Copy if is_on_device(context, op) => Role::Elementwise,
         _ => Role::Compute,
     }
-}
-
-fn traits(context: &Context<'_>, op: Op) -> Option<Traits> {
-    context.traits.get(kernel_name(context.timeline, op)? as usize).copied()
 }
 
 fn is_on_device(context: &Context<'_>, op: Op) -> bool {
@@ -86,7 +89,7 @@ impl Sums {
         for op in between {
             let length_ns = op.end - op.start;
             self.device_copy_ns += if is_on_device(context, *op) { length_ns } else { 0 };
-            let (Some(name), Some(traits)) = (kernel_name(context.timeline, *op), traits(context, *op)) else {
+            let (Some(name), Some(traits)) = (kernel_name(context.timeline, *op), context.traits_of(*op)) else {
                 continue;
             };
             if traits.role == Role::Softmax {

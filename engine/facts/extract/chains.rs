@@ -65,8 +65,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 fn link(context: &Context<'_>, device: &DeviceContext, optimizer: &OptimizerSteps, op: Op) -> Link {
     let timeline = context.timeline;
     let name = kernel_name(timeline, op);
-    let traits = name.and_then(|name| context.traits.get(name as usize)).copied().unwrap_or_default();
-    let Traits { role, is_activation, .. } = traits;
+    let Traits { role, is_activation, .. } = context.traits_of(op).unwrap_or_default();
     let blocks = if op.kind == OpKind::Kernel { timeline.geometry_of(op.index) } else { None };
     let is_within_device = || timeline.copies.direction.get(op.index as usize) == Some(&Direction::DeviceToDevice);
     Link {

@@ -7,7 +7,7 @@ use regex::Regex;
 use crate::facts::store::Entity;
 use crate::replay::Role;
 use crate::text::cut;
-use crate::timeline::Timeline;
+use crate::timeline::{NameId, Timeline};
 
 /// What a name tells. Names tell nothing certain: rules built on them say so.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -239,18 +239,23 @@ fn beginning(full: &str) -> &str {
     cut::to_bytes(full, 200)
 }
 
-/// The traits of every kernel name, by its index; other names have none.
+/// The traits of every kernel name, by its index; other names have none. One short name may stand for kernels that do different things,
+/// such as the softmax of a layer and that of a loss: the whole names tell them apart.
 pub(super) fn traits(timeline: &Timeline) -> Vec<Traits> {
     let mut traits = vec![Traits::default(); timeline.names.len()];
     let Some(patterns) = Patterns::new() else { return traits };
     let mut known = vec![false; timeline.names.len()];
     for shape in &timeline.kernels.shapes {
-        let index = shape.name as usize;
-        if known.get(index).copied().unwrap_or(true) {
+        let is_new = |name: NameId| known.get(name as usize) == Some(&false);
+        let new = [shape.name, shape.full_name].into_iter().filter(|name| is_new(*name)).collect::<Vec<_>>();
+        if new.is_empty() {
             continue;
         }
-        known[index] = true;
-        traits[index] = patterns.traits(timeline.name(shape.name), timeline.name(shape.full_name));
+        let told = patterns.traits(timeline.name(shape.name), timeline.name(shape.full_name));
+        for index in new.into_iter().map(|name| name as usize) {
+            known[index] = true;
+            traits[index] = told;
+        }
     }
     traits
 }
@@ -265,6 +270,7 @@ pub(super) fn functor<'a>(name: &'a str, function: &str, full_name: &str) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::timeline::columns::KernelShape;
 
     #[test]
     fn a_functor_is_a_word_of_the_whole_name() {
@@ -388,6 +394,21 @@ mod tests {
         let cupy = |name: &str| is_fp64(name, name);
         assert!(cupy("cupy_multiply__float64_float_float64") && cupy("cupy_sum__float64_float64"));
         assert!(!cupy("cupy_copy__float32_float64") && !cupy("cupy_multiply__float32_float_float32"));
+    }
+
+    #[test]
+    fn whole_names_tell_apart_what_one_short_name_stands_for() {
+        let mut timeline = Timeline::default();
+        let name = timeline.names.intern("cunn_SoftMaxBackwardSmem");
+        let of = |epilogue: &str| format!("void cunn_SoftMaxBackwardSmem<4, float, {epilogue}Epilogue>(float*)");
+        let [loss, layer] =
+            ["LogSoftMaxBackward", "SoftMaxBackward"].map(|of_kind| timeline.names.intern(&*of(of_kind)));
+        for full_name in [loss, layer] {
+            timeline.kernels.shapes.push(KernelShape { name, full_name, ..KernelShape::default() });
+        }
+        let roles = traits(&timeline);
+        let role = |name: NameId| roles[name as usize].role;
+        assert_eq!([role(name), role(loss), role(layer)], [Role::Compute, Role::Compute, Role::Softmax]);
     }
 
     #[test]

@@ -48,6 +48,7 @@ mod projection;
 mod ranges;
 mod reach;
 mod readbacks;
+mod recomputed;
 mod refused;
 mod replay;
 mod round_trips;
@@ -73,7 +74,7 @@ use crate::facts::EntityKind;
 use crate::facts::store::Facts;
 use crate::ledger::callers;
 use crate::ledger::walk::{self, IdleDevice};
-use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Scope, Stretches};
+use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Op, OpKind, Scope, Stretches};
 use crate::limits::{MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::parallel::{self, Threads};
 use crate::replay::{Change, InTurn};
@@ -95,7 +96,7 @@ use tally::Tally;
 struct Context<'timeline> {
     timeline: &'timeline Timeline,
     calls: Calls,
-    /// What kernel names tell, by index of the name.
+    /// What kernel names tell, by index of the name, short or whole: of a short name what the first kernel that it stands for does.
     traits: Vec<Traits>,
     launch_shapes: LaunchShapes,
     /// The threads of each process, by its index.
@@ -295,6 +296,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     optimizer::extract(context, device, &mut part.device);
     compiled::extract(context, device, &mut part.device);
     cells::extract(context.timeline, device, &mut part.device);
+    recomputed::extract(context.timeline, device, &mut part.device);
     lead::extract(context.timeline, device, &mut part.device);
 }
 
@@ -364,6 +366,13 @@ impl<'timeline> Context<'timeline> {
             context.devices.push(DeviceContext { ops, tally, idle, storms, told, main_thread, processes, knows_host });
         }
         Ok(context)
+    }
+
+    /// What the whole name of a kernel tells; `None` of what is none.
+    fn traits_of(&self, op: Op) -> Option<Traits> {
+        let is_kernel = matches!(op.kind, OpKind::Kernel | OpKind::Communication);
+        let name = is_kernel.then(|| self.timeline.kernels.shape_of(op.index).full_name)?;
+        self.traits.get(name as usize).copied()
     }
 
     /// Whether the report has API calls of a process; of any where the process is not known.

@@ -126,6 +126,7 @@ const fn reach(change: Change, made: Made) -> Option<&'static [&'static [Account
             | Change::FullGrid
             | Change::EvenGrid
             | Change::FuseAttention
+            | Change::KeepActivations
             | Change::Fuse
             | Change::KeepTensors
             | Change::ProcessPerGpu

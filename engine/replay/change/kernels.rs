@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use foldhash::HashMap;
 
 use super::super::Role;
-use super::super::attention::{WrittenOut, may_be_of_heads, written_out};
+use super::super::attention::{WrittenOut, is_of_heads, written_out};
 use super::super::chains::{Link, PAIR_COUNT, chains};
 use super::super::model::{Edge, Play, What, Why};
 use super::super::record::Op;
@@ -234,10 +234,13 @@ impl Play<'_> {
     }
 
     /// The kernels between two products go, and what it takes the products to write and read the matrix: at best of those in plain
-    /// fp32 and of those beside them too.
+    /// fp32 and of those beside them too, and half of each.
     pub(super) fn fuse_attention(&mut self, extent: Extent, setting: &Setting<'_>) {
         let model = self.model;
         let most_share = if extent == Extent::Expected { MATRIX_SHARE } else { 1.0 };
+        let run_ns = |op: u32| model.op(op).end - model.op(op).start;
+        // Under a causal mask one kernel computes half of the matrix; no name tells what a mask is.
+        let masked_ns = |op: u32| if extent == Extent::Expected { 0 } else { run_ns(op) / 2 };
         let mut is_gone = vec![false; model.part.ops.len()];
         let mut run_of: HashMap<u32, i64> = HashMap::default();
         for ops in by_stream(&model.part.ops) {
@@ -247,9 +250,9 @@ impl Play<'_> {
             };
             let roles: Vec<Role> = ops.iter().map(role).collect();
             let interval = |op: u32| Interval::new(model.op(op).start, model.op(op).end);
-            let is_of_heads = |place: usize| may_be_of_heads(setting.subject.timeline, interval(ops[place]));
-            for found in written_out(&roles, is_of_heads) {
-                let run_ns = |op: u32| model.op(op).end - model.op(op).start;
+            let is_of_heads = |place: usize| is_of_heads(setting.subject.timeline, interval(ops[place]));
+            let is_memset = |place: usize| model.op(ops[place]).kind == OpKind::Memset;
+            for found in written_out(&roles, |place| is_of_heads(place) != Some(false), is_memset) {
                 let between = &ops[found.between()];
                 between.iter().for_each(|op| is_gone[*op as usize] = true);
                 if extent == Extent::Ceiling {
@@ -266,12 +269,13 @@ impl Play<'_> {
                 for place in found.products() {
                     let product = ops[place];
                     // Those beside the two may be of the layer. Without tensor cores computing takes longer than the matrix.
-                    let is_sure = place == found.before || place == found.after;
+                    let is_between = place == found.before || place == found.after;
+                    let is_sure = is_between || is_of_heads(place) == Some(true);
                     if extent == Extent::Expected && !(is_sure && roles[place] == Role::Product) {
                         continue;
                     }
                     let won_ns = WrittenOut::won_of_product_ns(run_ns(product), pass_ns);
-                    let won_ns = won_ns.min((run_ns(product) as f64 * most_share) as i64);
+                    let won_ns = won_ns.min((run_ns(product) as f64 * most_share) as i64).max(masked_ns(product));
                     let left_ns = run_of.entry(product).or_insert_with(|| run_ns(product));
                     *left_ns = (*left_ns - won_ns).max(0);
                 }

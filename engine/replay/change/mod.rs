@@ -1,5 +1,6 @@
 //! The changes: what a fix does to the model, each small and named.
 
+mod activations;
 mod aside;
 mod copies;
 mod graph;
@@ -96,6 +97,7 @@ changes! {
     Fuse "fuse" "fuse" "Chains of element-wise kernels become one pass over memory."
     KeepTensors "keep-tensors" "keep_tensors" "Tensors are made in the type and layout that their users read: casts and layout copies go."
     FuseAttention "fuse-attention" "fuse_attention" "Attention that is written out becomes one kernel, which keeps no matrix of weights in memory."
+    KeepActivations "keep-activations" "keep_activations" "What the forward pass computes is kept for the backward pass, which runs no operator of it again."
     BatchCopies "batch-copies" "batch_copies" "Small copies in a row become one, packed by the host."
     PinCopies "pin-copies" "pin_copies" "Pageable host memory is pinned: copies run at the rate of the link and their calls return at once."
     CacheAllocations "cache-allocations" "cache_allocations" "Memory is allocated once: calls that allocate and free take no time and wait for nothing."
@@ -128,6 +130,7 @@ impl Change {
                     | Self::MergeCollectives
                     | Self::FixedShapes
                     | Self::ProcessPerGpu
+                    | Self::KeepActivations
             )
     }
 
@@ -232,6 +235,7 @@ impl Play<'_> {
             Change::EvenGrid => self.even_grid(extent, setting),
             Change::KeepTensors => self.keep_tensors(extent, setting),
             Change::FuseAttention => self.fuse_attention(extent, setting),
+            Change::KeepActivations => self.keep_activations(setting),
             Change::Fuse => self.fuse(extent, setting),
             Change::BatchCopies => self.batch_copies(extent, setting),
             Change::PinCopies => self.pin_copies(extent, setting),

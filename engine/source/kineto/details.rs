@@ -177,6 +177,7 @@ impl Found {
             joined: OfKernels::new(of_kernels(timeline, &self.joined)),
             collectives: OfKernels::new(collectives),
             step_numbers: OfKernels::new(self.steps),
+            recomputed: None,
             memory: memory
                 .map(|(device, (reserved_bytes, allocated_bytes))| MemoryPeak {
                     device,

@@ -114,7 +114,7 @@ impl Sink for Part {
             Activity::Operator(operator) => {
                 self.range(event, RangeKind::Operator, event.name);
                 let (times, thread) = (self.interval(event), self.thread(event));
-                self.places.operator(operator, times, thread);
+                self.places.operator(event.name, operator, (times, thread));
                 self.details.operator(event, operator, (times, thread));
             }
             Activity::Range => self.range(event, RangeKind::Annotation, event.name),

@@ -29,6 +29,7 @@ mod pids;
 mod pipeline;
 mod places;
 mod problems;
+mod recomputed;
 mod record;
 #[cfg(test)]
 mod tests;
@@ -147,10 +148,11 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     let on = Threads::new(options.threads);
     let mut timeline = builder.finish_on(on);
     grids::count_blocks(&mut timeline);
-    let locate = || places.locate(&timeline, options.root.as_deref());
-    let (located, lost) = parallel::both(on, locate, || lost::launches(&timeline, uncorrelated));
+    let locate = || (places.recomputed(&timeline), places.locate(&timeline, options.root.as_deref()));
+    let ((recomputed, located), lost) = parallel::both(on, locate, || lost::launches(&timeline, uncorrelated));
     timeline.call_locations = located.unwrap_or_default();
     details.describe(&mut timeline, &summary.metadata);
+    timeline.details.recomputed = recomputed;
     pids.name(&mut timeline);
     describe::describe_capture(&mut timeline, &summary, seen, lost);
     timeline.begin_at_zero(first_ns);

@@ -7,11 +7,13 @@ use std::path::Path;
 use foldhash::HashMap;
 
 use super::event::{Event, Operator};
+use super::recomputed::{self, Kind};
 use super::text::Text;
 use crate::limits::MAX_PYTHON_STACKS_BYTES;
 use crate::source::own_code;
 use crate::text::paths;
 use crate::timeline::builder::ThreadKey;
+use crate::timeline::details::Recomputed;
 use crate::timeline::interval::Interval;
 use crate::timeline::{CallLocations, LocationCursor, SourceLocation, ThreadRanges, Timeline};
 
@@ -45,7 +47,13 @@ type Number = (Option<i64>, i64);
 struct Linked {
     at: Stretch,
     sequence: i64,
-    is_backward: bool,
+    kind: Kind,
+}
+
+impl Linked {
+    const fn is_backward(&self) -> bool {
+        !matches!(self.kind, Kind::Forward(_))
+    }
 }
 
 /// Frames and stacks of a part of a trace.
@@ -72,13 +80,18 @@ impl Places {
     }
 
     /// Takes what an operator says of where it was called.
-    pub(super) fn operator(&mut self, operator: &Operator<'_>, times: Interval, thread: Option<ThreadKey>) {
+    pub(super) fn operator(
+        &mut self,
+        name: Text<'_>,
+        operator: &Operator<'_>,
+        (times, thread): (Interval, Option<ThreadKey>),
+    ) {
         if let Some(stack) = operator.call_stack {
             self.add(stack, times, thread);
         }
         if let (Some(sequence), Some(forward), Some(thread)) = (operator.sequence, operator.forward_thread, thread) {
             let at = Stretch { times, thread: self.thread(thread) };
-            self.linked.push(Linked { at, sequence, is_backward: forward > 0 });
+            self.linked.push(Linked { at, sequence, kind: Kind::of(name.raw(), forward) });
         }
     }
 
@@ -159,6 +172,17 @@ impl Places {
         self.linked.extend(linked.filter_map(|row| Some(Linked { at: place(row.at)?, ..row })));
     }
 
+    /// What of the forward pass runs again in the backward pass; `None` where nothing tells.
+    pub(super) fn recomputed(&self, timeline: &Timeline) -> Option<Recomputed> {
+        let index_of = threads_of(timeline);
+        let threads: Vec<Option<u32>> = self.threads.iter().map(|key| index_of.get(key).copied()).collect();
+        let row = |row: &Linked| {
+            let thread = threads.get(row.at.thread as usize).copied().flatten()?;
+            Some((thread, row.at.times, row.kind))
+        };
+        recomputed::recomputed(self.linked.iter().filter_map(row))
+    }
+
     /// Where the calls of a timeline were made; `None` where nothing says it. `root` is the project's folder.
     pub(super) fn locate(self, timeline: &Timeline, root: Option<&Path>) -> Option<CallLocations> {
         if self.rows.is_empty() {
@@ -176,7 +200,7 @@ impl Places {
                 by_thread.entry(thread).or_default().push((at.times, location));
             }
         }
-        if self.linked.iter().any(|row| row.is_backward) {
+        if self.linked.iter().any(Linked::is_backward) {
             let forward = in_order(by_thread.clone());
             for (linked, location) in of_backward(&self.linked, &forward, &thread, &process) {
                 if let Some(thread) = thread(linked.at) {
@@ -300,7 +324,7 @@ fn of_backward<'a>(
 ) -> Vec<(&'a Linked, u32)> {
     let number = |row: &Linked| (process(row.at), row.sequence);
     let mut called: HashMap<Number, Option<(u32, i64)>> = HashMap::default();
-    for row in linked.iter().filter(|row| !row.is_backward) {
+    for row in linked.iter().filter(|row| !row.is_backward()) {
         let Some(thread) = thread(row.at) else { continue };
         let at = (thread, row.at.times.start);
         let known = called.entry(number(row)).or_insert(Some(at));
@@ -319,7 +343,7 @@ fn of_backward<'a>(
         let mut cursor = LocationCursor::new(ranges);
         location_of.extend(moments.into_iter().filter_map(|(start, number)| Some((number, cursor.at(start)?))));
     }
-    let backward = linked.iter().filter(|row| row.is_backward);
+    let backward = linked.iter().filter(|row| row.is_backward());
     backward.filter_map(|row| Some((row, *location_of.get(&number(row))?))).collect()
 }
 

@@ -118,6 +118,14 @@ fn traced() -> Facts {
     facts(&path)
 }
 
+/// A trace whose backward pass computes the forward pass again.
+fn checkpointed() -> Facts {
+    let folder = temp::folder();
+    let path = folder.path().join("trace.json");
+    std::fs::write(&path, trace::checkpointed_trace(4, "AddmmBackward0", trace::BLOCK)).unwrap();
+    facts(&path)
+}
+
 /// A trace that is a list without an end.
 fn open_ended() -> Facts {
     let folder = temp::folder();
@@ -281,6 +289,7 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&profiled_in_part()));
     set.extend(names_in(&on_many_gpus()));
     set.extend(names_in(&traced()));
+    set.extend(names_in(&checkpointed()));
     set.extend(names_in(&open_ended()));
     set.extend(names_in(&growing()));
     set.extend(names_in(&saving()));
