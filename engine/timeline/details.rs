@@ -13,6 +13,8 @@ pub struct Details {
     pub collectives: OfKernels<Collective>,
     /// The numbers of steps whose ranges go by a name without it.
     pub step_numbers: OfKernels<i64>,
+    /// A number for the sizes of what operators that convolve work on: the same for the same sizes.
+    pub convolution_sizes: OfKernels<u64>,
     /// The most memory that was held, by number of the device.
     pub memory: Vec<MemoryPeak>,
     /// The number of the recorded process in its job.
@@ -29,10 +31,11 @@ impl Details {
         self.products.move_back(moment);
         self.collectives.move_back(moment);
         self.step_numbers.move_back(moment);
+        self.convolution_sizes.move_back(moment);
     }
 }
 
-/// Something of single kernels, or steps, which are told by when they run.
+/// Something of single kernels, steps or operators, which are told by when they run.
 #[derive(Debug)]
 pub struct OfKernels<T>(Vec<(Interval, T)>);
 
