@@ -20,6 +20,8 @@ pub struct Details {
     pub step_numbers: OfKernels<i64>,
     /// Operators of the forward pass that run again in the backward pass; `None` where nothing tells.
     pub recomputed: Option<Recomputed>,
+    /// A number for the sizes of what operators that convolve work on: the same for the same sizes.
+    pub convolution_sizes: OfKernels<u64>,
     /// The most memory that was held, by number of the device.
     pub memory: Vec<MemoryPeak>,
     /// The number of the recorded process in its job.
@@ -37,6 +39,7 @@ impl Details {
         self.joined.move_back(moment);
         self.collectives.move_back(moment);
         self.step_numbers.move_back(moment);
+        self.convolution_sizes.move_back(moment);
         if let Some(recomputed) = &mut self.recomputed {
             recomputed.by_thread.values_mut().for_each(|times| times.move_back(moment));
         }
@@ -75,7 +78,7 @@ impl Recomputed {
     }
 }
 
-/// Something of single kernels, or steps, which are told by when they run.
+/// Something of single kernels, steps or operators, which are told by when they run.
 #[derive(Debug)]
 pub struct OfKernels<T>(Vec<(Interval, T)>);
 

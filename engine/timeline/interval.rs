@@ -1,7 +1,7 @@
 //! Half-open intervals `[start, end)` of nanoseconds.
 
 /// One interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Interval {
     /// Its first nanosecond.
     pub start: i64,

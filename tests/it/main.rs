@@ -57,6 +57,7 @@ mod readers {
     mod samples;
     mod small_programs;
     mod steps_and_copies;
+    mod tuned_convolutions;
 }
 
 /// Numbers: accounts that add up on random timelines, facts that agree with independent computations.

@@ -64,6 +64,7 @@ mod storms;
 mod streams;
 mod syncs;
 mod tally;
+mod tuning;
 mod turns;
 mod widths;
 mod without_gpu;
@@ -295,6 +296,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     collectives::extract(context, device, &mut part.device);
     optimizer::extract(context, device, &mut part.device);
     compiled::extract(context, device, &mut part.device);
+    tuning::extract(context, device, &mut part.device);
     cells::extract(context.timeline, device, &mut part.device);
     recomputed::extract(context.timeline, device, &mut part.device);
     lead::extract(context.timeline, device, &mut part.device);

@@ -1,6 +1,7 @@
 //! Sizes of matrix products, what collectives move, and how much memory was held: from the arguments of operators and kernels.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use foldhash::HashMap;
 
@@ -19,6 +20,8 @@ use crate::timeline::interval::Interval;
 const PRODUCTS: [(&[u8], usize); 4] = [(b"aten::mm", 0), (b"aten::bmm", 0), (b"aten::addmm", 1), (b"aten::baddbmm", 1)];
 /// The operator that joins tensors in a new one.
 const JOIN: &[u8] = b"aten::cat";
+/// How the names of operators begin that convolve by cuDNN.
+const CONVOLUTIONS: [&[u8]; 2] = [b"aten::cudnn_convolution", b"aten::convolution_backward"];
 /// The framework's number of CUDA and HIP devices.
 const GPU_TYPE: i64 = 1;
 /// Different names of collectives, and bytes of one.
@@ -64,6 +67,8 @@ pub(super) struct Found {
     memory: BTreeMap<i64, (i64, i64)>,
     /// The numbers of the profiler's steps.
     steps: Vec<(Interval, i64)>,
+    /// What tells the sizes of each convolution apart.
+    convolutions: Vec<(Interval, u64)>,
 }
 
 impl Found {
@@ -100,6 +105,10 @@ impl Found {
         {
             self.joined.push(Said { thread, times, what });
         }
+        let is_convolution = CONVOLUTIONS.iter().any(|begin| event.name.raw().starts_with(begin));
+        if let Some(shapes) = operator.input_shapes.filter(|_| is_convolution) {
+            self.convolutions.push((times, BuildHasherDefault::<DefaultHasher>::default().hash_one(shapes)));
+        }
     }
 
     pub(super) fn memory(&mut self, memory: &Memory) {
@@ -116,7 +125,8 @@ impl Found {
     /// Bytes of memory that it takes, about.
     pub(super) fn held_bytes(&self) -> u64 {
         let of_operators = self.products.len() + self.joined.len() + self.asked.len();
-        (self.moved.len() + self.steps.len()) as u64 * OF_KERNEL_BYTES + of_operators as u64 * OF_OPERATOR_BYTES
+        (self.moved.len() + self.steps.len() + self.convolutions.len()) as u64 * OF_KERNEL_BYTES
+            + of_operators as u64 * OF_OPERATOR_BYTES
     }
 
     fn moved(&mut self, collective: &Collective<'_>) -> Option<Moved> {
@@ -148,6 +158,7 @@ impl Found {
         self.products.extend(other.products);
         self.joined.extend(other.joined);
         self.steps.extend(other.steps);
+        self.convolutions.extend(other.convolutions);
         self.moved.extend(other.moved.into_iter().filter_map(|(times, moved)| Some((times, named(moved)?))));
         let asked = other.asked.into_iter();
         self.asked.extend(asked.filter_map(|said| Some(Said { what: named(said.what)?, ..said })));
@@ -178,6 +189,7 @@ impl Found {
             collectives: OfKernels::new(collectives),
             step_numbers: OfKernels::new(self.steps),
             recomputed: None,
+            convolution_sizes: OfKernels::new(self.convolutions),
             memory: memory
                 .map(|(device, (reserved_bytes, allocated_bytes))| MemoryPeak {
                     device,

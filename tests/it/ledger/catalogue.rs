@@ -152,6 +152,14 @@ fn saving() -> Facts {
     facts(&path)
 }
 
+/// A trace with convolutions that try kernels, in steps that are marked or not.
+fn tuned(is_marked: bool) -> Facts {
+    let folder = temp::folder();
+    let path = folder.path().join("trace.json");
+    std::fs::write(&path, trace::tuned_trace(8, 8, is_marked)).unwrap();
+    facts(&path)
+}
+
 /// Rounds that launches tell, and one step of an optimizer after the last.
 fn in_rounds() -> Facts {
     let mut text =
@@ -293,6 +301,8 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&open_ended()));
     set.extend(names_in(&growing()));
     set.extend(names_in(&saving()));
+    set.extend(names_in(&tuned(true)));
+    set.extend(names_in(&tuned(false)));
     set.extend(names_in(&in_rounds()));
     set.extend(names_in(&lossy()));
     set.extend(names_in(&of_either()));

@@ -326,3 +326,39 @@ pub fn growing_trace(rounds: u32) -> String {
     }
     events.text()
 }
+/// A trace of passes over two convolutions on an A100, forward and backward. In the first of them, each of which has inputs of new
+/// sizes, a convolution tries five kernels and waits for each before it runs. Steps are marked where that is asked for.
+pub fn tuned_trace(passes: u32, of_new_sizes: u32, is_marked: bool) -> String {
+    let mut events = EventsOfA100::default();
+    let (mut at, mut correlation) = (1_000.0, 0);
+    let mut launch = |events: &mut EventsOfA100, at: f64, name: &str| {
+        correlation += 1;
+        let args = format!(r#""correlation":{correlation}"#);
+        events.event("cuda_runtime", "cudaLaunchKernel", 99, at, 5.0, &args);
+        let args = format!(r#"{args},"device":0,"stream":7,"grid":[4096,1,1],"block":[256,1,1]"#);
+        events.event("kernel", name, 7, at + 8.0, 90.0, &args);
+    };
+    for pass in 0..passes {
+        let (begin, is_new) = (at, pass < of_new_sizes);
+        for (layer, operator) in [(0, FORWARD), (1, FORWARD), (1, BACKWARD), (0, BACKWARD)] {
+            let (first, trial_count) = (at, if is_new { 5 } else { 0 });
+            for trial in 0..trial_count {
+                launch(&mut events, at + 3_000.0, &format!("cutlass_fprop_{trial}"));
+                events.event("cuda_runtime", "cudaEventSynchronize", 99, at + 3_010.0, 100.0, "");
+                at += 3_200.0;
+            }
+            launch(&mut events, at + 10.0, "cutlass_fprop_0");
+            at += 150.0;
+            let width = if is_new { 100 + pass } else { 100 };
+            let args = format!(r#""Input Dims":[[48,{layer},32,{width}],[64,{layer},3,3]]"#);
+            events.event("cpu_op", operator, 99, first, at - first - 5.0, &args);
+        }
+        if is_marked {
+            events.event("user_annotation", &format!("ProfilerStep#{pass}"), 99, begin - 2.0, at - begin, "");
+        }
+    }
+    events.text()
+}
+
+const FORWARD: &str = "aten::cudnn_convolution";
+const BACKWARD: &str = "aten::convolution_backward";
