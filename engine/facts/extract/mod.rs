@@ -11,6 +11,7 @@ mod call_rounds;
 mod cells;
 mod chains;
 mod collectives;
+mod communication;
 mod compiled;
 mod copies;
 mod culprits;
@@ -289,6 +290,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     shared_stream::extract(context, device, &mut part.device);
     call_rounds::extract(context, device, &mut part.device);
     collectives::extract(context, device, &mut part.device);
+    communication::extract(context, device, &mut part.device);
     optimizer::extract(context, device, &mut part.device);
     compiled::extract(context, device, &mut part.device);
     cells::extract(context.timeline, device, &mut part.device);
