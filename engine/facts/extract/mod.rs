@@ -14,6 +14,7 @@ mod collectives;
 mod communication;
 mod compiled;
 mod copies;
+mod copying_range;
 mod culprits;
 mod device;
 mod fine_work;
