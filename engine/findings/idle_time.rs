@@ -52,7 +52,14 @@ pub(super) fn share_out(context: &Context<'_>, occurrences: &mut [Occurrence<'_>
             continue;
         };
         let others = of_host.iter().filter(|claim| claim.device == own.device);
-        let others_ns = others.map(|claim| claim.ns).fold(0, i64::saturating_add);
+        // Data that is loaded by host code is that code: it is not taken from itself.
+        let is_loading = own.change == Change::LoadAhead;
+        let loading_ns = device.int("idle_data_loading_host_ns").filter(|_| is_loading).unwrap_or(0);
+        let left_ns = |claim: &Claim| match claim.change {
+            Change::HostAside => claim.ns.saturating_sub(loading_ns).max(0),
+            _ => claim.ns,
+        };
+        let others_ns = others.map(left_ns).fold(0, i64::saturating_add);
         if others_ns > 0 && window_ns > 0 {
             let left_ns = idle_ns.saturating_sub(others_ns).max(own.ns);
             this.expect_at_most(left_ns as f64 / window_ns as f64);
@@ -73,6 +80,26 @@ pub(super) fn bound(context: &Context<'_>, occurrences: &mut [Occurrence<'_>]) {
             let copies_ns = device.int(Account::ExposedCopy.fact()).unwrap_or(0);
             let most_ns = idle_ns.saturating_add(copies_ns).saturating_add(replayed.expected_ns);
             this.expect_at_most(most_ns as f64 / window_ns as f64);
+        }
+    }
+}
+
+/// How much more than copies hold the device up changes of them may win: they take longer in another run, and what follows them.
+const COPY_SPREAD: f64 = 1.5;
+
+/// Bounds the most that page-locked copies win by what copies can have to do with: what runs alone of them, the idle time in their
+/// calls, and the time by which the host would be ahead without these. The device waits for what else holds the host up all the same.
+pub(super) fn bound_copies(context: &Context<'_>, occurrences: &mut [Occurrence<'_>]) {
+    for this in occurrences {
+        let replayed = this.found.estimate.as_ref().and_then(|estimate| estimate.replayed);
+        let Some(_) = replayed.filter(|replayed| replayed.change == Change::PinCopies) else { continue };
+        let Some(device) = context.facts.related(this.entity, EntityKind::Device) else { continue };
+        let device = context.facts.get(device);
+        let of_calls = device.int(Account::IdleCopyCall.fact()).zip(device.int("blocking_copy_run_ahead_ns"));
+        let held = device.int(Account::ExposedCopy.fact()).zip(of_calls);
+        if let (Some(window_ns @ 1..), Some((copies_ns, (calls_ns, ahead_ns)))) = (device.int("window_ns"), held) {
+            let most_ns = COPY_SPREAD * copies_ns.saturating_add(calls_ns) as f64 + ahead_ns as f64;
+            this.gain = this.gain.take().map(|gain| gain.at_most(most_ns / window_ns as f64));
         }
     }
 }
