@@ -304,9 +304,10 @@ impl<'all> Replay<'all> {
         let are_of_kernels = changes.iter().all(|change| change.is_of_kernels());
         let mut won_ns = (of.step_ns - left.step_ns).max(0.0);
         if are_of_kernels {
-            // Where the host decides what is left, that is no bound: it may launch faster in another run.
-            let left_ns = left.busy_ns.max(left.step_ns / HOST_SPREAD);
-            won_ns = won_ns.max((of.step_ns - left_ns).min(of.busy_ns - left.busy_ns));
+            // Where the host decides what is left, that is no bound: it may launch faster in another run, before the changes as well.
+            let sooner_ns = |played: &Left| played.busy_ns.max(played.step_ns / HOST_SPREAD).max(1.0);
+            let sooner_share = 1.0 - sooner_ns(&left) / sooner_ns(&of);
+            won_ns = won_ns.max((sooner_share * of.step_ns).min(of.busy_ns - left.busy_ns));
         }
         let of_device_ns = (of.busy_ns - left.busy_ns).clamp(0.0, won_ns);
         let longer_ns = (won_ns - of_device_ns) * spread(changes) + of_device_ns * self.whole().device_spread(changes);
