@@ -119,6 +119,17 @@ impl Gain {
         }
     }
 
+    /// The same, no more than a share of the window; what is expected stays possible.
+    pub(super) fn at_most(self, share_of_window: f64) -> Self {
+        let Some(replayed) = self.replayed else { return self };
+        let share = (share_of_window / replayed.covered_share).max(replayed.expected_share);
+        if self.share <= share {
+            return self;
+        }
+        let recoverable_ns = (self.recoverable_ns as f64 * share / self.share) as i64;
+        Self { share, replayed: self.replayed, ..Self::new(recoverable_ns, self.window_ns, self.account, self.basis) }
+    }
+
     /// The same with time of other accounts: no more of it than the window has room for.
     pub(super) fn with_beside(self, beside_ns: i64) -> Self {
         let beside_ns = beside_ns.clamp(0, (self.window_ns - self.recoverable_ns).max(0));

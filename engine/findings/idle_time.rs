@@ -94,6 +94,26 @@ pub(super) fn bound(context: &Context<'_>, occurrences: &mut [Occurrence<'_>]) {
     }
 }
 
+/// How much more than copies hold the device up changes of them may win: they take longer in another run, and what follows them.
+const COPY_SPREAD: f64 = 1.5;
+
+/// Bounds the most that page-locked copies win by what copies can have to do with: what runs alone of them, the idle time in their
+/// calls, and the time by which the host would be ahead without these. The device waits for what else holds the host up all the same.
+pub(super) fn bound_copies(context: &Context<'_>, occurrences: &mut [Occurrence<'_>]) {
+    for this in occurrences {
+        let replayed = this.found.estimate.as_ref().and_then(|estimate| estimate.replayed);
+        let Some(_) = replayed.filter(|replayed| replayed.change == Change::PinCopies) else { continue };
+        let Some(device) = context.facts.related(this.entity, EntityKind::Device) else { continue };
+        let device = context.facts.get(device);
+        let of_calls = device.int(Account::IdleCopyCall.fact()).zip(device.int("blocking_copy_run_ahead_ns"));
+        let held = device.int(Account::ExposedCopy.fact()).zip(of_calls);
+        if let (Some(window_ns @ 1..), Some((copies_ns, (calls_ns, ahead_ns)))) = (device.int("window_ns"), held) {
+            let most_ns = COPY_SPREAD * copies_ns.saturating_add(calls_ns) as f64 + ahead_ns as f64;
+            this.gain = this.gain.take().map(|gain| gain.at_most(most_ns / window_ns as f64));
+        }
+    }
+}
+
 /// Says of findings that claim idle time without a replay where they claim time that those before them claim as well: with them
 /// it is no more than all idle time of the device. What a replay says is of a round: then what all win together is told of that, and
 /// no second total of the window beside it.

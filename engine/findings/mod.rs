@@ -301,6 +301,7 @@ pub fn review(
     let (mut occurrences, suppressed) = relations::suppress(&context, occurrences);
     idle_time::share_out(&context, &mut occurrences);
     idle_time::bound(&context, &mut occurrences);
+    idle_time::bound_copies(&context, &mut occurrences);
     kernel_time::share_out(&context, &mut occurrences);
     relations::find_causes(&context, &mut occurrences);
     ignored::set_aside(&policy.ignores, &context, &mut occurrences);

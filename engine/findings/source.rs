@@ -82,7 +82,7 @@ impl Source {
 }
 
 /// Facts that hold the name of a kernel or range, of entities that are neither.
-const NAMING: [(EntityKind, &str, CodeKind); 18] = [
+const NAMING: [(EntityKind, &str, CodeKind); 20] = [
     (EntityKind::SyncGroup, "range", CodeKind::Range),
     (EntityKind::Device, "data_loading_range", CodeKind::Range),
     (EntityKind::Device, "idle_host_range", CodeKind::Range),
@@ -91,6 +91,8 @@ const NAMING: [(EntityKind, &str, CodeKind); 18] = [
     (EntityKind::Device, "exposed_copy_range", CodeKind::Range),
     (EntityKind::Device, "step_name", CodeKind::Range),
     (EntityKind::Device, "communication_kernel", CodeKind::Kernel),
+    (EntityKind::Device, "late_communication_kernel", CodeKind::Kernel),
+    (EntityKind::Device, "copying_range", CodeKind::Range),
     (EntityKind::Device, "step_lead_range", CodeKind::Range),
     (EntityKind::Device, "first_batch_range", CodeKind::Range),
     (EntityKind::Device, "outside_range", CodeKind::Range),

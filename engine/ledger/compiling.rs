@@ -343,7 +343,8 @@ pub fn compiler_of(name: &str) -> &'static str {
     if let Some((_, compiler)) = COMPILER_FUNCTIONS.iter().find(|(part, _)| name.contains(part)) {
         return compiler;
     }
-    const WORDS: [(&str, &str); 11] = [
+    const WORDS: [(&str, &str); 12] = [
+        ("graphlowering", "inductor"),
         ("xla", "xla"),
         ("hlo", "xla"),
         ("triton", "triton"),
@@ -454,6 +455,9 @@ mod tests {
             ("/opt/libLLVM-15jl.so", "llvm"),
             ("llvm::SelectionDAGISel::runOnMachineFunction", "llvm"),
             ("XlaCompile", "xla"),
+            ("HloPassPipeline", "xla"),
+            ("GraphLowering.run (dynamo_timed)", "inductor"),
+            ("CompiledFunctionBackward.compile (dynamo_timed)", "dynamo"),
             ("waitpid", "other"),
             ("cuLinkCreate", "numba"),
         ] {

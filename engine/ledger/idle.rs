@@ -184,6 +184,18 @@ impl IdleReading {
             .map(|((_, name), sum)| (*name, *sum))
     }
 
+    /// The call in which most of an account's time passes beside the one of a name, where that is so much.
+    pub fn second_call(
+        &self,
+        timeline: &Timeline,
+        activity: Account,
+        (first, least_ns): (NameId, i64),
+    ) -> Option<NameId> {
+        let others = self.calls.iter().filter(|((of, name), _)| *of == activity && *name != first);
+        let second = others.max_by_key(|((_, name), sum)| (sum.sum_ns, std::cmp::Reverse(timeline.name(*name))));
+        second.filter(|(_, sum)| sum.sum_ns > 0 && sum.sum_ns >= least_ns).map(|((_, name), _)| *name)
+    }
+
     /// Takes in what was read on another thread.
     pub(super) fn merge(&mut self, other: Self) {
         for (account, sum) in self.sums.iter_mut() {

@@ -8,7 +8,7 @@ use foldhash::HashMap;
 use super::build::{Built, build};
 use super::change::{Change, Extent, LARGE_SHARE, MAX_PROFILER_SHARE, MOST_PROFILER_SHARE};
 use super::model::{Edge, Play};
-use super::most::{Whole, spread};
+use super::most::{HOST_SPREAD, Whole, spread};
 use super::record::{Call, MAX_STEP_COUNT, Part};
 use super::setting::Setting;
 use super::waits::inner_wait_count;
@@ -309,12 +309,18 @@ impl<'all> Replay<'all> {
     fn won_share(&self, changes: &[Change], world: World) -> f64 {
         let of = self.played(&[], Extent::Ceiling, world);
         let left = self.played(changes, Extent::Ceiling, world);
-        let won_ns = (of.step_ns - left.step_ns).max(0.0);
+        let are_of_kernels = changes.iter().all(|change| change.is_of_kernels());
+        let mut won_ns = (of.step_ns - left.step_ns).max(0.0);
+        if are_of_kernels {
+            // Where the host decides what is left, that is no bound: it may launch faster in another run, before the changes as well.
+            let sooner_ns = |played: &Left| played.busy_ns.max(played.step_ns / HOST_SPREAD).max(1.0);
+            let sooner_share = 1.0 - sooner_ns(&left) / sooner_ns(&of);
+            won_ns = won_ns.max((sooner_share * of.step_ns).min(of.busy_ns - left.busy_ns));
+        }
         let of_device_ns = (of.busy_ns - left.busy_ns).clamp(0.0, won_ns);
         let longer_ns = (won_ns - of_device_ns) * spread(changes) + of_device_ns * self.whole().device_spread(changes);
         let spread = longer_ns / won_ns.max(1.0);
         // Kernels take as long on a faster host: of a step that is told longer than one there they win no more of its time.
-        let are_of_kernels = changes.iter().all(|change| change.is_of_kernels());
         let of_ns = if are_of_kernels { of.step_ns.max(self.step_ns) } else { of.step_ns };
         let share = won_ns / of_ns.max(1.0);
         (share * spread).min(1.0 - (1.0 - share) / spread.max(1.0))

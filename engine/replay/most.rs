@@ -12,7 +12,7 @@ use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 
 /// What the host does takes this much longer in one run than in another: between two machines of one kind, docs/gains.md.
-const HOST_SPREAD: f64 = 1.28;
+pub(super) const HOST_SPREAD: f64 = 1.28;
 /// The same of what calls take that allocate and free.
 const ALLOCATION_SPREAD: f64 = 1.6;
 /// The same of copies from and to pageable memory, docs/gains.md.

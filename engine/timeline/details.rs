@@ -147,6 +147,8 @@ pub struct Collective {
     pub bytes: i64,
     /// Ranks that take part.
     pub group_size: i64,
+    /// Whether its elements are floats of 32 bits.
+    pub is_f32: bool,
 }
 
 /// The most memory that an allocator held of a device.

@@ -15,6 +15,18 @@ pub(super) const COPIES: &[Fact] = &[
     ),
     fact("exposed_copy_range_ns", Int, Nvtx, Extensive, "How long those copies ran while no kernel did."),
     fact(
+        "copying_range",
+        Text,
+        Nvtx,
+        Incomparable,
+        "That range, where kernels run for a tenth of the time at most while it is open, copies to the host take a tenth of it, and it comes for a quarter of the steps at most: the program saves or fetches what was computed. Absent, as all facts of it, where there is none.",
+    ),
+    fact("copying_range_count", Int, Nvtx, Extensive, "How often it comes in the window."),
+    fact("copying_range_ns", Int, Nvtx, Extensive, "How long it is open in the window."),
+    fact("copying_range_kernel_ns", Int, Nvtx, Extensive, "How long kernels run meanwhile."),
+    fact("copying_range_copy_ns", Int, Nvtx, Extensive, "How long copies to the host run meanwhile."),
+    fact("copying_range_host_ns", Int, Nvtx, Extensive, "Idle time of the device in host code meanwhile."),
+    fact(
         "exposed_gradient_copy_ns",
         Int,
         Nvtx,

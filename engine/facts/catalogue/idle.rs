@@ -81,6 +81,13 @@ pub(super) const DETAIL: &[Fact] = &[
         "The API that takes the largest part of the allocation time.",
     ),
     fact(
+        "idle_allocate_second_call",
+        Text,
+        CudaApi,
+        Incomparable,
+        "The API that takes the next largest part, where that is half of the largest or more.",
+    ),
+    fact(
         "idle_allocate_call_count",
         Int,
         CudaApi,
@@ -129,6 +136,13 @@ pub(super) const DETAIL: &[Fact] = &[
         CudaApi,
         Extensive,
         "Calls in the window that allocate memory of a device, not from a pool, by the processes on this device.",
+    ),
+    fact(
+        "allocator_retry_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "How often a thread allocates memory of a device, frees two pieces or more and allocates again, with nothing launched, copied or set between: an allocator that found no room gives back what it kept, and asks again.",
     ),
     fact("device_free_count", Int, CudaApi, Extensive, "Calls in the window that free such memory."),
     fact("idle_init_call", Text, CudaApi, Incomparable, "The API that takes the largest part of the set-up time."),

@@ -308,6 +308,16 @@ pub(super) const TORCH: &[Fact] = &[
         "The same of collectives beside which no other kernel runs, against the shortest of those: what looks like waiting for ranks that come late.",
     ),
     fact(
+        "tiny_collective_wait_ns",
+        Int,
+        CollectiveSizes,
+        Extensive,
+        "Time of collectives of at most 64 KiB that take a millisecond or more with next to nothing computed beside them, of kinds that do not occur 5 times: they wait for late ranks. Absent, as all facts of tiny collectives, where none takes so long.",
+    ),
+    fact("tiny_collective_longest_ns", Int, CollectiveSizes, Intensive, "The longest of all of them."),
+    fact("tiny_collective_bytes", Int, CollectiveSizes, Intensive, "The bytes of that one."),
+    fact("tiny_collective_name", Text, CollectiveSizes, Incomparable, "The name of that one."),
+    fact(
         "memory_reserved_peak_bytes",
         Int,
         AllocatorMemory,

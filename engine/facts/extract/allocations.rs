@@ -4,7 +4,7 @@ use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::MAX_ONCE_PIECE_COUNT;
 use crate::ledger::{Account, Activity};
-use crate::timeline::api::{MemoryCall, memory_call};
+use crate::timeline::api::{ApiClass, MemoryCall, memory_call};
 
 /// The calls that hold this part of the time are those that matter.
 const MAIN_SHARE: f64 = 0.9;
@@ -27,6 +27,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
     facts.set("idle_allocate_call_count", idle.len() as i64);
     facts.set("idle_allocate_main_count", main_count(idle));
+    facts.set("allocator_retry_count", retries(context, device));
     facts.set("device_allocation_count", counts[MemoryCall::DeviceAllocate as usize]);
     facts.set("device_free_count", counts[MemoryCall::DeviceFree as usize]);
     let mut by_kind = [0_i64; MemoryCall::COUNT];
@@ -55,6 +56,56 @@ pub(super) fn is_taken_anew(context: &Context<'_>, device: &DeviceContext) -> bo
         });
         turns(own.filter_map(|call| gives_back(timeline.name(timeline.api.name[call])))) > MAX_ONCE_PIECE_COUNT
     })
+}
+
+/// How often a thread takes memory, gives several pieces of it back and takes some again, with nothing launched, copied or set between:
+/// so does an allocator that found no room, and nothing else does. Who frees what it needs no more has work before it needs more.
+fn retries(context: &Context<'_>, device: &DeviceContext) -> i64 {
+    let timeline = context.timeline;
+    let threads = device.processes.iter().flat_map(|process| context.threads_of(*process));
+    let count = threads.into_iter().map(|thread| {
+        let calls = context.calls.of_thread(*thread).iter().copied();
+        let inside = calls.filter(|call| timeline.api.times.at(*call as usize).overlap_ns(device.window()) > 0);
+        let seen = inside.map(|call| match context.calls.class_of(timeline, call) {
+            ApiClass::Allocate => match memory_call(timeline.name(timeline.api.name[call as usize])) {
+                MemoryCall::DeviceAllocate => Seen::Takes,
+                MemoryCall::DeviceFree => Seen::Gives,
+                _ => Seen::Other,
+            },
+            ApiClass::Launch | ApiClass::CopyBlocking | ApiClass::CopyAsync | ApiClass::Memset => Seen::Work,
+            _ => Seen::Other,
+        });
+        retry_count(seen)
+    });
+    count.sum()
+}
+
+/// What a call tells of an allocator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    Takes,
+    Gives,
+    Work,
+    Other,
+}
+
+/// Fewer pieces that are given back may be one that grows.
+const RETRY_FREE_COUNT: usize = 2;
+
+fn retry_count(calls: impl Iterator<Item = Seen>) -> i64 {
+    let (mut count, mut freed) = (0, None);
+    for call in calls {
+        freed = match (call, freed) {
+            (Seen::Takes, freed) => {
+                count += i64::from(freed.is_some_and(|freed| freed >= RETRY_FREE_COUNT));
+                Some(0)
+            }
+            (Seen::Gives, Some(freed)) => Some(freed + 1),
+            (Seen::Gives | Seen::Work, _) => None,
+            (Seen::Other, freed) => freed,
+        };
+    }
+    count
 }
 
 /// Whether a call gives memory back; `None` of one that neither does so nor takes any.
@@ -104,6 +155,16 @@ mod tests {
         assert_eq!(count(&["cudaFree", "cudaMalloc", "cudaMalloc", "cudaFree", "cudaHostAlloc"]), 2);
         assert_eq!(count(&["cudaMallocAsync_v11020", "cudaFreeAsync_v11020", "cudaMallocAsync_v11020"]), 1);
         assert_eq!(count(&["cudaFree", "cudaMemPoolTrimTo", "cudaMalloc"]), 1);
+    }
+
+    #[test]
+    fn an_allocator_that_found_no_room_gives_back_and_takes_again() {
+        use Seen::{Gives, Other, Takes, Work};
+        assert_eq!(retry_count([Takes, Other, Gives, Gives, Other, Takes, Takes].into_iter()), 1);
+        assert_eq!(retry_count([Takes, Gives, Takes, Gives, Takes].into_iter()), 0);
+        assert_eq!(retry_count([Takes, Work, Gives, Gives, Takes].into_iter()), 0);
+        assert_eq!(retry_count([Takes, Gives, Gives, Work, Takes].into_iter()), 0);
+        assert_eq!(retry_count([Gives, Gives, Takes].into_iter()), 0);
     }
 
     #[test]

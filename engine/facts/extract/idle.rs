@@ -46,6 +46,11 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     for (fact, activity) in CALLS {
         facts.set_some(fact, idle.main_call(timeline, activity).map(|(call, _)| without_folders(timeline.name(call))));
     }
+    // Of two that take about as long, one alone says too little.
+    let first = idle.main_call(timeline, Account::IdleAllocate);
+    let second =
+        first.and_then(|(first, sum)| idle.second_call(timeline, Account::IdleAllocate, (first, sum.sum_ns / 2)));
+    facts.set_some("idle_allocate_second_call", second.map(|call| without_folders(timeline.name(call))));
     facts.set_some("idle_blocked_call_ns", idle.main_call(timeline, Account::IdleBlocked).map(|(_, sum)| sum.sum_ns));
     late(timeline, device, facts);
     let init = device.idle.main_call(timeline, Account::IdleInit);

@@ -11,8 +11,10 @@ mod call_rounds;
 mod cells;
 mod chains;
 mod collectives;
+mod communication;
 mod compiled;
 mod copies;
+mod copying_range;
 mod culprits;
 mod device;
 mod fine_work;
@@ -294,6 +296,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     shared_stream::extract(context, device, &mut part.device);
     call_rounds::extract(context, device, &mut part.device);
     collectives::extract(context, device, &mut part.device);
+    communication::extract(context, device, &mut part.device);
     optimizer::extract(context, device, &mut part.device);
     compiled::extract(context, device, &mut part.device);
     tuning::extract(context, device, &mut part.device);

@@ -375,7 +375,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         part.device.set("tear_down_ns", phases.tear_down.len_ns());
         if measured == Phase::Steady {
             let before = Interval::new(phases.set_up.start, phases.steady.start);
-            before_steady::extract(context, device, before, &mut part.device);
+            let account_ns =
+                |account| told.before.iter().map(|(_, _, sums)| sums[account]).fold(0, i64::saturating_add);
+            before_steady::extract(context, device, before, account_ns, &mut part.device);
         }
         part.device.set_some("tear_down_from_steps_share", told.after_from_steps);
     }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use foldhash::HashSet;
 
 use super::projection::{COPY_BACKWARDS, Folded, InGroup, Projection, telling, told_name};
-use super::{Context, DeviceContext, DevicePart, Parents, source_lines};
+use super::{Context, DeviceContext, DevicePart, Parents, copying_range, source_lines};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::Account;
 use crate::ledger::accounts::SourceFacts;
@@ -120,6 +120,12 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
     if let Some((range, ns)) = telling(&marked, whole_ns).or_else(|| telling(copies, whole_ns)) {
         facts.set("exposed_copy_range", told.folded.name(range));
         facts.set("exposed_copy_range_ns", ns);
+        copying_range::extract(timeline, device, told.folded, range, facts);
+        if facts.int("copying_range_ns").is_some() {
+            let of_range = told.groups.iter().filter(|group| told.folded.group_of(group.label) == Some(range));
+            let host_ns = of_range.map(|group| group.sums.idle.host_ns).fold(0, i64::saturating_add);
+            facts.set("copying_range_host_ns", host_ns.min(device.account_ns(Account::IdleHost)));
+        }
     }
     if !copies.is_empty() {
         facts.set("exposed_gradient_copy_ns", gradient_copies_ns(told));

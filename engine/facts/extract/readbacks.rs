@@ -35,6 +35,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let (mut readbacks, mut waits) = (HashSet::default(), HashSet::default());
     let checkers = checkers(timeline);
     let mut since_checker = CHECKED_COUNT;
+    let fetched = fetched(timeline, device);
     for op in device.ops.in_window() {
         since_checker = if is_checker(timeline, &checkers, op) { 0 } else { since_checker.saturating_add(1) };
         if op.kind != OpKind::Copy || since_checker < CHECKED_COUNT {
@@ -43,7 +44,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         let index = op.index as usize;
         let is_tiny = timeline.copies.bytes[index] <= READBACK_BYTES
             && timeline.copies.direction[index] == Direction::DeviceToHost;
-        if !is_tiny {
+        if !is_tiny || fetched.contains(&op.index) {
             continue;
         }
         let own = op.call(timeline).map(|call| waits_of(context, call)).unwrap_or_default();
@@ -72,6 +73,31 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("scalar_readback_idle_ns", sum_of(&device.idle.beside_copies));
     facts.set_some("scalar_readback_run_ahead_ns", device.overlap_ceiling().map(|ceiling| ceiling.min(won_ns)));
     facts.set_some("scalar_readback_first_start_ns", first);
+}
+
+/// More copies to the host than these with no kernel between fetch or save what was computed: nothing could be launched ahead there.
+const FETCH_COUNT: usize = 8;
+
+/// The copies to the host that come in such a run.
+fn fetched(timeline: &Timeline, device: &DeviceContext) -> HashSet<u32> {
+    let (mut fetched, mut run) = (HashSet::default(), Vec::new());
+    for op in device.ops.in_window() {
+        let is_to_host = || timeline.copies.direction[op.index as usize] == Direction::DeviceToHost;
+        match op.kind {
+            OpKind::Copy if is_to_host() => run.push(op.index),
+            OpKind::Kernel | OpKind::Graph | OpKind::Communication => end_run(&mut run, &mut fetched),
+            _ => {}
+        }
+    }
+    end_run(&mut run, &mut fetched);
+    fetched
+}
+
+fn end_run(run: &mut Vec<u32>, fetched: &mut HashSet<u32>) {
+    if run.len() > FETCH_COUNT {
+        fetched.extend(run.iter().copied());
+    }
+    run.clear();
 }
 
 /// By index of the name, whether kernels of that name look for what another kernel wrote beside its buffers, as TensorFlow and
@@ -119,4 +145,20 @@ fn all_waits(context: &Context<'_>, device: &DeviceContext) -> Vec<u32> {
             || context.calls.activity.get(*call as usize) == Some(&Activity::CopyCall)
     });
     waits.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_copies_in_a_row_are_fetched() {
+        let fetched = |count: u32| {
+            let (mut run, mut fetched) = ((0..count).collect(), HashSet::default());
+            end_run(&mut run, &mut fetched);
+            assert!(run.is_empty());
+            fetched.len()
+        };
+        assert_eq!((fetched(8), fetched(9)), (0, 9));
+    }
 }

@@ -43,6 +43,7 @@ struct Moved {
     name: u32,
     bytes: i64,
     group_size: i64,
+    is_f32: bool,
 }
 
 /// What an operator says of the kernels that are launched while it is the innermost of its kind on its thread. The ids by
@@ -132,11 +133,13 @@ impl Found {
     fn moved(&mut self, collective: &Collective<'_>) -> Option<Moved> {
         let name = collective.name.to_str();
         let elements = collective.input_elements.max(collective.output_elements).filter(|count| *count > 0)?;
-        let element_bytes = element_bytes(collective.data_type?.raw())?;
+        let data_type = collective.data_type?.raw();
+        let element_bytes = element_bytes(data_type)?;
         Some(Moved {
             name: self.name(cut::to_bytes(&name, MAX_NAME_BYTES))?,
             bytes: elements.checked_mul(element_bytes)?,
             group_size: collective.group_size.filter(|size| *size > 1)?,
+            is_f32: matches!(data_type, b"float" | b"Float"),
         })
     }
 
@@ -175,7 +178,7 @@ impl Found {
         let names: Vec<_> = self.names.iter().map(|name| timeline.names.intern(&**name)).collect();
         let collective = |moved: Moved| {
             let name = *names.get(moved.name as usize)?;
-            Some(details::Collective { name, bytes: moved.bytes, group_size: moved.group_size })
+            Some(details::Collective { name, bytes: moved.bytes, group_size: moved.group_size, is_f32: moved.is_f32 })
         };
         let told = self.moved.iter().filter_map(|(times, moved)| Some((*times, collective(*moved)?)));
         let asked = of_kernels(timeline, &self.asked).into_iter();

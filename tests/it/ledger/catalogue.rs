@@ -126,6 +126,15 @@ fn checkpointed() -> Facts {
     facts(&path)
 }
 
+/// A trace in which the last collective, of few bytes, waits for another rank.
+fn waiting() -> Facts {
+    let folder = temp::folder();
+    let path = folder.path().join("trace.json");
+    let text = trace::framed_trace(8).replace("\"In msg nelems\": 1048576", "\"In msg nelems\": 16");
+    std::fs::write(&path, trace::with(&text, "\"ts\": 8770, \"dur\": 21", "\"ts\": 8770, \"dur\": 1500")).unwrap();
+    facts(&path)
+}
+
 /// A trace that is a list without an end.
 fn open_ended() -> Facts {
     let folder = temp::folder();
@@ -298,6 +307,7 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&on_many_gpus()));
     set.extend(names_in(&traced()));
     set.extend(names_in(&checkpointed()));
+    set.extend(names_in(&waiting()));
     set.extend(names_in(&open_ended()));
     set.extend(names_in(&growing()));
     set.extend(names_in(&saving()));
