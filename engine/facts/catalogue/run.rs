@@ -314,6 +314,7 @@ pub(super) const PROGRAM: &[Fact] = &[
         Incomparable,
         "An operator that was recorded and runs on a GPU alone (such as `aten::cudnn_convolution`), where no work of a GPU was.",
     ),
+    fact("sync_call_count", Int, CudaApi, Extensive, "CUDA API calls that wait for the GPU."),
     fact(
         "graph_launch_call_count",
         Int,

@@ -87,6 +87,8 @@ fn calls(context: &Context<'_>, facts: &mut Entity) {
     let launches = timeline.api.name.iter().filter(|name| context.calls.class[**name as usize] == ApiClass::Launch);
     let failed = failed_launches(context);
     facts.set("launch_call_count", launches.count() as i64 - failed);
+    let is_wait = |name: &&NameId| matches!(context.calls.class[**name as usize], ApiClass::Wait(_));
+    facts.set("sync_call_count", timeline.api.name.iter().filter(is_wait).count() as i64);
     let is_graph = |name: &&NameId| is_graph_launch(timeline.name(**name));
     facts.set("graph_launch_call_count", timeline.api.name.iter().filter(is_graph).count() as i64);
     facts.set_some("failed_launch_count", Some(failed).filter(|_| !timeline.lacks_return_codes));
