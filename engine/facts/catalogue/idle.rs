@@ -246,6 +246,13 @@ pub(super) const DETAIL: &[Fact] = &[
     ),
     fact("idle_host_range_ns", Int, Nvtx, ExtensiveWithGaps, "How much of the host code ran in that range."),
     fact(
+        "idle_host_range_step_count",
+        Int,
+        Nvtx,
+        Intensive,
+        "Steps of the PyTorch Profiler, at least two, in each of which that range takes at least half as long at once as in any, before the window too; absent where it does in fewer, where idle_longest_ns is more than twice as long, and where the steps are judged one by one.",
+    ),
+    fact(
         "idle_host_library_call",
         Text,
         CallStacks,
