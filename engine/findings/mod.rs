@@ -348,6 +348,8 @@ pub fn review(
 #[cfg(test)]
 mod bounds_tests;
 #[cfg(test)]
+mod cold_tests;
+#[cfg(test)]
 mod ignored_tests;
 #[cfg(test)]
 pub(crate) mod samples;

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use super::occurrence::{Context, Occurrence, chain, fixed_severity, ranked_ns, severity_of};
 use super::source::evidence;
 use super::{Also, Finding, Gain, waits_first};
-use crate::facts::EntityKind;
+use crate::facts::{EntityKind, FactValue, Facts};
 use crate::ledger::{Account, COLD_PIECES, START_UP_PIECES};
 use crate::rules::outcome::{Confidence, Severity};
 use crate::rules::{Reference, RuleInfo, Status};
@@ -99,7 +99,12 @@ impl<'a> Ranking<'a> {
             Some(ranked_ns) if inside.outweighs(finding) || is_note(finding) => (5, Reverse(*ranked_ns)),
             // What is known for sure comes first, though it has no number.
             Some(ranked_ns) if finding.confidence == Confidence::Low && any_medium => (3, Reverse(*ranked_ns)),
-            Some(ranked_ns) if !finding.once && finding.severity > Severity::Info && *ranked_ns >= least_ns => {
+            // In a cold pass nothing is known to repeat, and what it does for the first time may be most of it.
+            Some(ranked_ns)
+                if (!finding.once || is_large(finding) && is_of_cold_pass(self.context.facts, finding))
+                    && finding.severity > Severity::Info
+                    && *ranked_ns >= least_ns =>
+            {
                 (1, Reverse(*ranked_ns))
             }
             None if finding.severity == Severity::Medium => (2, Reverse(0)),
@@ -366,6 +371,12 @@ impl Inside {
                 || finding.confidence == Confidence::Low && share < FASTER * self.kernel
         })
     }
+}
+
+/// Whether a finding is of a device whose window is one pass that does everything for the first time.
+pub(super) fn is_of_cold_pass(facts: &Facts, finding: &Finding) -> bool {
+    let device = facts.related(finding.subject.entity, EntityKind::Device).map(|device| facts.get(device));
+    device.and_then(|device| device.get("is_cold_pass")) == Some(&FactValue::Bool(true))
 }
 
 /// How often what a rule found comes, after its title.

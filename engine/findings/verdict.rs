@@ -1,7 +1,7 @@
 //! The one sentence at the top.
 
 use super::outside::{outside_first, outside_named};
-use super::rank::{LARGE_ONCE_SHARE, MAIN_KERNEL_SHARE};
+use super::rank::{LARGE_ONCE_SHARE, MAIN_KERNEL_SHARE, is_of_cold_pass};
 use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding, PhaseWork, is_of_kernels_alone};
 use crate::facts::{Entity, EntityKind, FactValue, Facts};
 use crate::rules::outcome::Severity;
@@ -79,7 +79,10 @@ pub(super) fn verdict(
     }
     match top.and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
         Some((finding, gain)) => {
-            let words = beside(loss(words, devices, (finding, gain), findings, known), finding, findings);
+            let words = match finding.once && is_of_cold_pass(facts, finding) {
+                true => cold(words, devices, (finding, gain), findings),
+                false => beside(loss(words, devices, (finding, gain), findings, known), finding, findings),
+            };
             let words = inside_beside(words, facts, (finding, gain), findings);
             let is_said = |before: &Finding| {
                 before.tells_no_kernels() || before.tells_before() || is_outside_first && before.looks_outside()
@@ -239,6 +242,19 @@ fn loss(
     let most = if finding.is_brief { "little to gain that a rule can tell" } else { most };
     let words = computing(words, devices, finding).own(&format!("; {most}{of}: ")).sentence(&within(&finding.headline));
     words.own(&format!(" ({}).", gain.words()))
+}
+
+/// A pass that does everything for the first time: what that costs most, and what may last.
+fn cold(words: Sentence, devices: &[DeviceReview], (top, gain): (&Finding, &Gain), findings: &[Finding]) -> Sentence {
+    let words = computing(words, devices, top).own("; this capture is a cold start: ").sentence(&within(&top.headline));
+    let words = words.own(&format!(" ({}).", gain.words()));
+    let lasting = findings.iter().filter(|finding| finding.severity > Severity::Info && !finding.once);
+    match lasting.filter_map(|finding| Some((finding, finding.gain.as_ref()?))).next() {
+        Some((finding, gain)) => {
+            words.own(" What may last: ").sentence(&within(&finding.headline)).own(&format!(" ({}).", gain.words()))
+        }
+        None => words,
+    }
 }
 
 /// How much of its window the GPU of a finding computes.

@@ -200,6 +200,24 @@ pub fn without_arguments(name: &str) -> &str {
     name
 }
 
+/// Namespaces of the standard library of C++, whose templates are compiled into the program that asks for them.
+const STANDARD_NAMESPACES: [&str; 2] = ["std::", "__gnu_cxx::"];
+
+/// Whether a function is of the standard library of C++, whatever file holds it: `void std::_Destroy<app::Mesh*>(app::Mesh*)`.
+pub fn is_of_standard_library(name: &str) -> bool {
+    let name = without_arguments(name);
+    let (mut open_angles, mut begins_at) = (0_usize, 0_usize);
+    for (at, c) in name.char_indices() {
+        match c {
+            '<' => open_angles += 1,
+            '>' => open_angles = open_angles.saturating_sub(1),
+            ' ' if open_angles == 0 => begins_at = at + 1,
+            _ => {}
+        }
+    }
+    begins_with_any(&name[begins_at..], &STANDARD_NAMESPACES)
+}
+
 /// How long the arguments are that a text begins with, where the name of something written within their function follows.
 fn within_function(text: &str) -> Option<usize> {
     let mut open = 0_usize;
@@ -246,6 +264,28 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(without_arguments(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn functions_of_the_standard_library_are_told_by_their_namespace() {
+        for name in [
+            "std::vector<int, std::allocator<int> >::~vector()",
+            "void std::_Destroy<app::Mesh*>(app::Mesh*, app::Mesh*)",
+            "std::vector<int>* std::__uninitialized_default_n_1<false>::__uninit<std::vector<int>*>(int)",
+            "__gnu_cxx::new_allocator<int>::deallocate(int*, unsigned long)",
+        ] {
+            assert!(is_of_standard_library(name), "{name}");
+        }
+        for name in [
+            "app::sort(std::vector<int>&)",
+            "std::vector<int> app::load(int)",
+            "app::Mesh<std::vector<int> >::step()",
+            "stdlib_read",
+            "void app::run<std::vector<int> >()",
+            "",
+        ] {
+            assert!(!is_of_standard_library(name), "{name}");
         }
     }
 

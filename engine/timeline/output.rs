@@ -17,6 +17,8 @@ enum Place {
     Beginning,
     /// The name of an exception, at its beginning, with or without its module.
     Exception,
+    /// The line in which pytest counts tests: its words are among them, and none passed.
+    TestCounts,
 }
 
 /// Whether a program that says so has ended thereby.
@@ -70,8 +72,23 @@ impl Sign {
                 let name = line.split([':', ' ']).next().unwrap_or("");
                 name.strip_suffix(self.words).is_some_and(|module| module.is_empty() || module.ends_with('.'))
             }
+            Place::TestCounts => test_outcomes(line)
+                .is_some_and(|outcomes| outcomes.contains(&self.words) && !outcomes.contains(&"passed")),
         }
     }
+}
+
+/// The outcomes of tests that a line of pytest counts: `== 1 failed, 3 skipped, 4 warnings in 4.11s ==`.
+fn test_outcomes(line: &str) -> Option<Vec<&str>> {
+    let (counts, time) = line.trim_matches(['=', ' ']).rsplit_once(" in ")?;
+    time.split(' ').next()?.strip_suffix('s')?.parse::<f64>().ok()?;
+    counts
+        .split(", ")
+        .map(|count| {
+            let (number, outcome) = count.split_once(' ')?;
+            number.parse::<u32>().ok().map(|_| outcome)
+        })
+        .collect()
 }
 
 /// Kinds of which the words stand in the texts of many exceptions.
@@ -137,7 +154,7 @@ pub fn after_prompt<'lines, 'line>(lines: &'lines [&'line str]) -> &'lines [&'li
 const PROFILER_SYMBOL: &str = "libToolsInjectionProxy64.so: undefined symbol";
 
 /// The kinds that are looked for, the most telling first; those of one kind stand together.
-pub const SIGNS: [Sign; 82] = [
+pub const SIGNS: [Sign; 85] = [
     end(PROFILER_SYMBOL, "a symbol that the profiler's own library needs and the system lacks"),
     error("CUDA out of memory", "out of GPU memory"),
     error("CUDA_ERROR_OUT_OF_MEMORY", "out of GPU memory"),
@@ -219,6 +236,10 @@ pub const SIGNS: [Sign; 82] = [
     sign("FATAL ERROR:", "a fatal error", Place::Beginning, Ends::NearEnd),
     sign("Fatal error:", "a fatal error", Place::Beginning, Ends::NearEnd),
     sign("FATAL:", "a fatal error", Place::Beginning, Ends::NearEnd),
+    // Where no test passed, what failed ended what they do.
+    sign("failed", "a failed test", Place::TestCounts, Ends::AsLastLine),
+    sign("error", "a failed test", Place::TestCounts, Ends::AsLastLine),
+    sign("errors", "a failed test", Place::TestCounts, Ends::AsLastLine),
     line("ERROR:", "an error"),
     line("Error:", "an error"),
     line("error:", "an error"),

@@ -367,6 +367,13 @@ const COUNTS: &[Fact] = &[
         "Idle time right before and right after migrations, in stretches of at most 5 ms: a longer one is more than the way from one page to the next.",
     ),
     fact(
+        "prefetch_call_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "Calls that prefetch unified memory, as `cudaMemPrefetchAsync`, in the window.",
+    ),
+    fact(
         "migration_kernel_ns",
         Int,
         CudaTrace,

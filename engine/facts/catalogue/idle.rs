@@ -267,6 +267,13 @@ pub(super) const DETAIL: &[Fact] = &[
         "How much of the host code (idle_host_ns) lies in operators of a framework, with no other range further inside: what the framework takes to dispatch them. Absent where no operator was recorded.",
     ),
     fact(
+        "idle_host_range_step_count",
+        Int,
+        Nvtx,
+        Intensive,
+        "Steps of the PyTorch Profiler, at least two, in each of which that range takes at least half as long at once as in any, before the window too; absent where it does in fewer, where idle_longest_ns is more than twice as long, and where the steps are judged one by one.",
+    ),
+    fact(
         "idle_host_library_call",
         Text,
         CallStacks,

@@ -38,7 +38,7 @@ pub(super) const PRODUCT_ROWS: &[Fact] = &[
         Int,
         CudaTrace,
         Extensive,
-        "Kernels in rows in which the same one to eight kernels come at least 16 times in a stream, one turn right behind the other, a matrix product among them; absent, as all facts of these rows, without any.",
+        "Kernels in rows in which the same one to eight kernels come at least 16 times in a stream, one turn right behind the other, a matrix product among them, those of PyTorch's backward pass left out; absent, as all facts of these rows, without any.",
     ),
     fact("product_row_repeat_count", Int, CudaTrace, Intensive, "How often they come in the longest of these rows."),
     fact("product_row_period_count", Int, CudaTrace, Intensive, "Kernels of one turn of it."),

@@ -92,6 +92,13 @@ pub(super) const RUN: &[Fact] = &[
         "Operations recorded on all GPUs: kernels, graph launches, copies, memsets and migrations.",
     ),
     fact("kernel_count", Int, Report, Extensive, "Kernels recorded on all GPUs."),
+    fact(
+        "runtime_kernel_count",
+        Int,
+        Report,
+        Extensive,
+        "Those of them that are of the runtime of OpenACC and OpenMP of the NVIDIA HPC compilers, which fills arrays with them.",
+    ),
     fact("api_call_count", Int, Report, Extensive, "CUDA API calls recorded; 0 where the capture holds none."),
     fact(
         "cpu_sample_count",

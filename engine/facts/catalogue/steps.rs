@@ -14,6 +14,13 @@ pub(super) const STEPS: &[Fact] = &[
         "How often the work repeats: steps; where nothing tells them, launches of the kernel, or of graphs, that are launched most often. What one launch of a graph runs comes once with it, as often as it is in the graph.",
     ),
     fact(
+        "is_cold_pass",
+        Bool,
+        CudaTrace,
+        Incomparable,
+        "Whether the window is one pass that does everything for the first time: no steps and no phases are told, and loading, compiling, setting up and allocating keep the device idle for half of it.",
+    ),
+    fact(
         "repeated_work_share",
         Float,
         CudaTrace,

@@ -34,6 +34,7 @@ pub(super) fn once(context: &Context<'_>, device: &DeviceContext, facts: &mut En
     facts.set_some("repeated_work_share", work_share);
     let once_accounts =
         || Account::all().filter(|account| account.can_be_once() && is_told(timeline, device, *account));
+    facts.set("is_cold_pass", is_cold(device));
     if is_cold(device) {
         // What is given back and taken anew comes again, though nothing tells rounds.
         let is_again = is_taken_anew(context, device);

@@ -7,8 +7,8 @@ use foldhash::HashSet;
 
 use super::peers::{self, PeerWaits};
 use super::profile::{
-    CALLER_SHARE, MIN_COVERED_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, covered_share, is_plumbing, is_profiler,
-    is_system,
+    CALLER_SHARE, MIN_COVERED_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, covered_share, is_asked_for, is_in_cuda,
+    is_plumbing, is_profiler, is_system,
 };
 use super::{DeviceContext, beside_rounds};
 use crate::facts::Entity;
@@ -133,7 +133,8 @@ pub(super) fn of_host(timeline: &Timeline, device: &DeviceContext, is_of_rounds:
         return;
     }
     facts.set_some("idle_host_sampled_share", ran(&samples, host_ns - peers_ns));
-    of_host_code(timeline, Weighed::new(rest), &roots(timeline, &samples), facts);
+    let drivers = drivers(timeline, device, &samples);
+    of_host_code(timeline, Weighed::new(rest), &Outer { roots: roots(timeline, &samples), drivers }, facts);
 }
 
 /// Functions by name and file.
@@ -153,6 +154,36 @@ fn roots(timeline: &Timeline, samples: &[u32]) -> Roots {
     Profile::new(timeline, all, Weighed::samples(&of_threads)).roots()
 }
 
+/// The functions around what host code may be blamed on.
+struct Outer {
+    roots: Roots,
+    /// Those that hold the loop and its launches: they call CUDA as well as the host code.
+    drivers: Roots,
+}
+
+/// Fewer samples of calls of CUDA do not tell who drives them.
+const MIN_CALL_SAMPLES: usize = 3;
+/// A driver that so much of the host code lies in itself, or in what it asks the system for, is to blame for that.
+const OWN_SHARE: f64 = 0.5;
+
+/// The functions that calls of CUDA come from in the window, by samples of the threads that these samples of host code are of.
+fn drivers(timeline: &Timeline, device: &DeviceContext, samples: &[u32]) -> Roots {
+    let (all, window) = (&timeline.cpu_samples, device.window());
+    let threads: BTreeSet<u32> =
+        samples.iter().filter_map(|sample| all.thread.get(*sample as usize)).copied().collect();
+    let is_call = |sample: &usize| {
+        let is_cuda = |frame: &u32| all.frames.get(*frame as usize).is_some_and(|frame| is_in_cuda(timeline, *frame));
+        let is_within = all.time_ns.get(*sample).is_some_and(|ns| (window.start..window.end).contains(ns));
+        is_within && all.stack(*sample).iter().any(is_cuda)
+    };
+    let of_threads = threads.into_iter().flat_map(|thread| all.of_thread(thread));
+    let calls: Vec<u32> = of_threads.filter(is_call).map(|sample| sample as u32).collect();
+    if calls.len() < MIN_CALL_SAMPLES {
+        return Roots::default();
+    }
+    Profile::new(timeline, all, Weighed::samples(&calls)).callers_of_cuda()
+}
+
 /// The facts of the functions that hold most of host code where none holds most of all.
 const IN_PART: [(&str, &str); 2] =
     [("idle_host_first_function", "idle_host_first_share"), ("idle_host_second_function", "idle_host_second_share")];
@@ -160,25 +191,45 @@ const IN_PART: [(&str, &str); 2] =
 const MIN_NAMED_SHARES: [f64; 2] = [0.2, 0.1];
 
 /// Who is to blame for host code that waits for nobody.
-fn of_host_code(timeline: &Timeline, samples: Weighed, roots: &Roots, facts: &mut Entity) {
+fn of_host_code(timeline: &Timeline, samples: Weighed, outer: &Outer, facts: &mut Entity) {
     let profile = Profile::new(timeline, &timeline.cpu_samples, samples);
-    let is_root = |frame: Frame| roots.contains(&(frame.function, frame.module));
-    let is_own = |frame: Frame| !is_plumbing(timeline, frame) && profile.is_of_program(frame) && !is_root(frame);
-    let own = profile.deepest(is_own);
-    let Some(function) = profile.deepest(|frame| !is_profiler(timeline, frame) && !is_root(frame)) else {
+    let is_root = |frame: Frame| outer.roots.contains(&(frame.function, frame.module));
+    let parts = profile.innermost_telling();
+    // What lies in a driver itself is its own matter; of the rest, what it calls tells more than it.
+    let is_driver = |frame: Frame| {
+        let part = parts.iter().find(|(function, _)| profile.frame(*function) == frame);
+        outer.drivers.contains(&(frame.function, frame.module)) && part.is_none_or(|(_, share)| *share < OWN_SHARE)
+    };
+    let told = || parts.iter().filter(|(function, _)| !is_driver(profile.frame(*function)));
+    let is_parted = told().next().is_some_and(|(_, share)| *share >= MIN_NAMED_SHARES[0]);
+    let fits = |frame: Frame| !is_profiler(timeline, frame) && !is_root(frame);
+    let within = profile.deepest(|frame| fits(frame) && !is_driver(frame));
+    // Where nothing that it calls can be told, a driver tells at least where it is.
+    let function = within.or_else(|| profile.deepest(fits).filter(|_| !is_parted));
+    let Some(function) = function else {
         // All that a program does lies in its own file.
         let is_library = |(module, _): &(NameId, f64)| !modules::is_program(file_name(timeline.name(*module)));
         if let Some((module, share)) = profile.module().filter(is_library) {
             facts.set("idle_host_module", file_name(timeline.name(module)));
             facts.set("idle_host_module_share", share);
         }
-        let told = profile.innermost_telling().into_iter().zip(IN_PART).zip(MIN_NAMED_SHARES);
+        let told = told().zip(IN_PART).zip(MIN_NAMED_SHARES);
         for (((function, share), (name, share_fact)), _) in told.take_while(|(((_, share), _), least)| share >= least) {
-            facts.set(name, profile.name(function));
-            facts.set(share_fact, share);
+            facts.set(name, profile.name(*function));
+            facts.set(share_fact, *share);
         }
         return;
     };
+    let is_own = |frame: Frame| {
+        let is_of_others = is_plumbing(timeline, frame) || is_asked_for(timeline, frame);
+        !is_of_others && profile.is_of_program(frame) && !is_root(frame)
+    };
+    let own = profile.deepest(|frame| is_own(frame) && !is_driver(frame)).or_else(|| profile.deepest(is_own));
+    of_function(timeline, &profile, function, own, facts);
+}
+
+/// The facts of the function that most host code lies in, and of the function of the program's own that asks for it.
+fn of_function(timeline: &Timeline, profile: &Profile<'_>, function: u32, own: Option<u32>, facts: &mut Entity) {
     facts.set("idle_host_function", profile.name(function));
     facts.set_some("idle_host_function_module", profile.file(function));
     facts.set("idle_host_function_sample_count", profile.weight(function));
@@ -196,8 +247,8 @@ fn of_host_code(timeline: &Timeline, samples: Weighed, roots: &Roots, facts: &mu
         facts.set_some("idle_host_own_function_module", profile.file(own));
         facts.set("idle_host_own_function_share", profile.share(own));
     }
-    // What the C library does says less than who asks for it.
-    let culprit = own.filter(|_| is_system(timeline, profile.frame(function))).unwrap_or(function);
+    // What the C library does, or that of C++, says less than who asks for it.
+    let culprit = own.filter(|_| is_asked_for(timeline, profile.frame(function))).unwrap_or(function);
     facts.set("idle_host_culprit", profile.name(culprit));
     facts.set("idle_host_culprit_share", profile.share(culprit));
 }

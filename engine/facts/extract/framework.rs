@@ -163,10 +163,22 @@ fn of_kernels(timeline: &Timeline) -> Option<Found> {
     KERNEL_MARKS.iter().find_map(of_mark)
 }
 
+/// A part of the names of kernels of the runtime of the NVIDIA HPC compilers: it fills arrays with them.
+const COMPILER_RUNTIME: &str = "pgi_uacc";
+
+/// Launches of kernels that a compiler's runtime has for itself: none of them is the program's own.
+pub(super) fn runtime_kernel_count(timeline: &Timeline) -> i64 {
+    let shapes = &timeline.kernels.shapes;
+    let of_runtime: Vec<bool> =
+        shapes.iter().map(|shape| timeline.name(shape.name).contains(COMPILER_RUNTIME)).collect();
+    let launches = timeline.kernels.shape.iter();
+    launches.filter(|shape| of_runtime.get(**shape as usize) == Some(&true)).count() as i64
+}
+
 /// Kernels that the NVIDIA HPC compilers named; those of their runtime, which OpenMP uses too, tell nothing.
 fn of_compilers(timeline: &Timeline) -> Option<Found> {
     let kernels = kernel_names(timeline);
-    let own = || kernels.iter().copied().filter(|name| !name.contains("pgi_uacc"));
+    let own = || kernels.iter().copied().filter(|name| !name.contains(COMPILER_RUNTIME));
     let openmp = || first(own(), is_openmp).map(|name| ("openmp", name));
     openmp().or_else(|| first(own(), is_openacc).map(|name| ("openacc", name)))
 }

@@ -1,12 +1,15 @@
 //! Facts of a device's idle time, beside its accounts.
 
+use foldhash::HashMap;
+
 use super::by_index::{ByIndex, Seen};
 use super::stats::median;
 use super::{Context, DeviceContext, allocations, culprits, outside, source_lines};
 use crate::facts::Entity;
 use crate::ledger::{Account, Activity, OpKind};
 use crate::text::paths::without_folders;
-use crate::timeline::Timeline;
+use crate::timeline::api::normal_name;
+use crate::timeline::{NONE, NameId, Timeline};
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     facts.set("idle_stretch_count", device.tally.stretch_count);
@@ -19,6 +22,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if !device.knows_host {
         return;
     }
+    facts.set("prefetch_call_count", prefetch_call_count(context, device));
     facts.set("idle_uncorrelated_ns", device.idle.guessed_ns);
     facts.set("idle_host_uncorrelated_ns", device.idle.guessed_host_ns);
     details(context.timeline, device, facts);
@@ -107,4 +111,16 @@ fn launch_durations(context: &Context<'_>, device: &DeviceContext) -> Vec<i64> {
     let mut seen = Seen::default();
     let calls = kernels.filter_map(|op| op.call(timeline)).filter(|call| seen.is_new(*call));
     calls.map(|call| timeline.api.times.at(call as usize).len_ns()).collect()
+}
+
+/// How many calls prefetch unified memory in the window.
+fn prefetch_call_count(context: &Context<'_>, device: &DeviceContext) -> i64 {
+    let timeline = context.timeline;
+    let calls = device.processes.iter().flat_map(|process| context.calls_of(*process, Some(device.window())));
+    let mut prefetches: HashMap<NameId, bool> = HashMap::default();
+    let is_prefetch = |call: &u32| {
+        let name = timeline.api.name.get(*call as usize).copied().unwrap_or(NONE);
+        *prefetches.entry(name).or_insert_with(|| normal_name(timeline.name(name)).contains("MemPrefetch"))
+    };
+    calls.filter(is_prefetch).count() as i64
 }

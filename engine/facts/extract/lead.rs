@@ -3,8 +3,7 @@
 use std::cmp::Reverse;
 
 use super::DeviceContext;
-use super::projection::told_name;
-use super::ranges::STEP;
+use super::projection::{STEP, told_name};
 use crate::facts::Entity;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
@@ -34,6 +33,42 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
         facts.set("step_lead_range", told_name(timeline, label));
         facts.set("step_lead_range_ns", ns);
     }
+}
+
+/// A range that takes this part of the longest of its kind takes about as long.
+const ABOUT_AS_LONG: f64 = 0.5;
+
+/// In how many steps, two at least, a range that may hold the longest stretch of idle time takes about as long at once, wherever the window
+/// begins; where steps are judged one by one, that says nothing new.
+pub(super) fn steps_with(timeline: &Timeline, device: &DeviceContext, is_of: impl Fn(u32) -> bool) -> Option<i64> {
+    if device.told.sure_steps().is_some() {
+        return None;
+    }
+    let stretch_ns = device.tally.longest_stretch?.len_ns();
+    let labels = &timeline.ranges.labels;
+    let is_step: Vec<bool> = labels.iter().map(|label| timeline.name(label.name).starts_with(STEP)).collect();
+    let count_of = |ranges: &ThreadRanges| {
+        let rows = || ranges.times.iter().zip(&ranges.label);
+        let steps: Vec<Interval> =
+            rows().filter(|(_, label)| is_step.get(**label as usize) == Some(&true)).map(|(times, _)| times).collect();
+        let mut longest_ns = vec![0_i64; steps.len()];
+        for (times, _) in rows().filter(|(_, label)| is_of(**label)) {
+            // Steps come in order, and none lies in another.
+            let index = steps.partition_point(|step| step.start <= times.start);
+            if let Some(longest) = index.checked_sub(1).and_then(|index| longest_ns.get_mut(index)) {
+                *longest = (*longest).max(times.len_ns());
+            }
+        }
+        let most_ns = longest_ns.iter().copied().max().unwrap_or(0);
+        if (most_ns as f64) < ABOUT_AS_LONG * stretch_ns as f64 {
+            return 0;
+        }
+        let is_as_long = |ns: &&i64| **ns > 0 && **ns as f64 >= ABOUT_AS_LONG * most_ns as f64;
+        longest_ns.iter().filter(is_as_long).count() as i64
+    };
+    let is_own = |ranges: &&ThreadRanges| device.processes.contains(&timeline.process_of(ranges.thread));
+    let threads = timeline.ranges.threads.iter().filter(|ranges| ranges.thread != NONE);
+    threads.filter(is_own).map(count_of).max().filter(|count| *count >= 2)
 }
 
 /// How long the program waited for batches of data before all GPU work: no window holds that.

@@ -1,12 +1,12 @@
 //! Rows of matrix products that a loop launches one by one: the same few kernels again and again in a stream, a product among them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::tally::kernel_name;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::steps::rows::{Row, rows};
-use crate::timeline::NameId;
+use crate::timeline::{NameId, Timeline};
 
 /// What a loop does in one turn: more kernels are a layer of a model, or a step.
 const MAX_PERIOD: usize = 8;
@@ -17,7 +17,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let timeline = context.timeline;
     let is_product = |name: NameId| context.traits.get(name as usize).is_some_and(|traits| traits.is_matrix_product);
     let mut streams: BTreeMap<u32, Vec<NameId>> = BTreeMap::new();
-    for op in device.ops.in_window() {
+    let backward = backward_threads(timeline);
+    let is_backward =
+        |call: u32| timeline.api.thread.get(call as usize).is_some_and(|thread| backward.contains(thread));
+    for op in device.ops.in_window().filter(|op| !op.call(timeline).is_some_and(is_backward)) {
         if let Some(name) = kernel_name(timeline, op) {
             streams.entry(op.stream(timeline)).or_default().push(name);
         }
@@ -39,4 +42,15 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("product_row_kernel_count", kernel_count);
     facts.set("product_row_repeat_count", row.count as i64);
     facts.set("product_row_period_count", row.period as i64);
+}
+
+/// How PyTorch marks each node of its backward pass.
+const BACKWARD_RANGE: &str = "autograd::engine::evaluate_function";
+
+/// The threads that launch a backward pass: each of its products needs the gradient that the one before gives, whatever they look like.
+fn backward_threads(timeline: &Timeline) -> BTreeSet<u32> {
+    let labels = &timeline.ranges.labels;
+    let is_node: Vec<bool> = labels.iter().map(|label| timeline.name(label.name).starts_with(BACKWARD_RANGE)).collect();
+    let has_node = |labels: &[u32]| labels.iter().any(|label| is_node.get(*label as usize) == Some(&true));
+    timeline.ranges.threads.iter().filter(|ranges| has_node(&ranges.label)).map(|ranges| ranges.thread).collect()
 }

@@ -44,9 +44,19 @@ pub(super) fn is_cuda(timeline: &Timeline, frame: Frame) -> bool {
     modules::is_cuda(file_of(timeline, frame))
 }
 
+/// Whether it is a call of CUDA, or within one.
+pub(super) fn is_in_cuda(timeline: &Timeline, frame: Frame) -> bool {
+    is_cuda(timeline, frame) || modules::is_cuda_call(timeline.name(frame.function))
+}
+
 /// Whether it belongs to the profiler.
 pub(super) fn is_profiler(timeline: &Timeline, frame: Frame) -> bool {
     modules::is_profiler(file_of(timeline, frame))
+}
+
+/// Whether it does what others ask for: of the system, or of the standard library of C++ that is compiled into the program.
+pub(super) fn is_asked_for(timeline: &Timeline, frame: Frame) -> bool {
+    is_system(timeline, frame) || modules::is_of_standard_library(timeline.name(frame.function))
 }
 
 /// Whether it belongs to the system, to CUDA, or to an interpreter: what they do, others ask for.
@@ -173,6 +183,20 @@ impl<'all> Profile<'all> {
         roots.map(|(function, _)| self.frame(*function)).map(|frame| (frame.function, frame.module)).collect()
     }
 
+    /// The functions of the program that call CUDA in most of the stacks, all of which lie in calls of it.
+    pub(super) fn callers_of_cuda(&self) -> HashSet<(NameId, NameId)> {
+        let is_cuda = |function: u32| is_in_cuda(self.timeline, self.frame(function));
+        let mut held: BTreeMap<Frame, i64> = BTreeMap::new();
+        for (stack, weight) in &self.weighed.0 {
+            let stack = self.stacks.stack(*stack as usize);
+            let outside = stack.iter().rposition(|function| is_cuda(*function)).map_or(0, |last| last + 1);
+            let callers: BTreeSet<Frame> = stack[outside..].iter().map(|function| self.frame(*function)).collect();
+            callers.into_iter().for_each(|frame| *held.entry(frame).or_default() += weight);
+        }
+        let most = held.into_iter().filter(|(_, weight)| 2 * weight > self.whole);
+        most.map(|(frame, _)| (frame.function, frame.module)).collect()
+    }
+
     pub(super) fn frame(&self, function: u32) -> Frame {
         self.stacks.frames.get(function as usize).copied().unwrap_or(Frame { function: NONE, module: NONE })
     }
@@ -216,12 +240,13 @@ impl<'all> Profile<'all> {
         self.innermost(fits, |stack| stack).map(|(function, _)| function)
     }
 
-    /// Whether a function tells what the program does: it has a name, and is neither of a library of the system or an interpreter
-    /// nor merely where a program begins outside of itself.
+    /// Whether a function tells what the program does: it has a name, and is neither of a library of the system or of C++ or an
+    /// interpreter nor merely where a program begins outside of itself.
     fn is_telling(&self, function: u32) -> bool {
         let frame = self.frame(function);
         let name = self.timeline.name(frame.function);
-        let is_of_others = modules::is_root(name) || modules::is_of_interpreter(name);
+        let is_of_others =
+            modules::is_root(name) || modules::is_of_interpreter(name) || modules::is_of_standard_library(name);
         !name.is_empty() && !is_of_others && !is_plumbing(self.timeline, frame)
     }
 

@@ -15,6 +15,8 @@ use crate::timeline::{NONE, NameId, ThreadRanges, Timeline};
 /// A range is told when at least this part of the time lies in it.
 pub(super) const MIN_SHARE: f64 = 0.5;
 
+/// How the profiler of PyTorch begins the names of steps.
+pub(super) const STEP: &str = "ProfilerStep";
 /// What autograd calls the backward pass of a copy from one device to another: of `.to()`, and of `copy_`.
 pub(super) const COPY_BACKWARDS: [&str; 2] = ["ToCopyBackward", "CopyBackwards"];
 

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::HashSet;
 
-use super::projection::{COPY_BACKWARDS, Folded, InGroup, Projection, telling, told_name};
-use super::{Context, DeviceContext, DevicePart, Parents, copying_range, source_lines};
+use super::projection::{COPY_BACKWARDS, Folded, InGroup, Projection, STEP, telling, told_name};
+use super::{Context, DeviceContext, DevicePart, Parents, copying_range, lead, source_lines};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::Account;
 use crate::ledger::accounts::SourceFacts;
@@ -24,9 +24,6 @@ const MAX_BY_TIME: usize = 100;
 
 /// So many groups of single threads are put together by process before there are more.
 const MANY_GROUPS: usize = 1 << 16;
-
-/// How the profiler of PyTorch begins the names of steps.
-pub(super) const STEP: &str = "ProfilerStep";
 
 /// Ranges that frameworks put around the program's model: what is in them tells more.
 const WRAPPERS: [&str; 7] = [
@@ -98,6 +95,15 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
     if let Some((range, ns)) = main_range(told, (device.account_ns(Account::IdleHost), of_host), &left_out) {
         facts.set("idle_host_range", told.folded.name(range));
         facts.set("idle_host_range_ns", ns);
+        let is_of_range = |label: u32| told.folded.group_of(label) == Some(range);
+        if let Some(count) = lead::steps_with(timeline, device, is_of_range) {
+            facts.set("idle_host_range_step_count", count);
+            // What comes in each step comes again, however few of its pieces the window holds.
+            if facts.int(Account::IdleHost.once_count_fact()).is_some() {
+                facts.set(Account::IdleHost.once_fact(), 0_i64);
+                facts.set(Account::IdleHost.once_count_fact(), 0_i64);
+            }
+        }
     }
     facts.set_some("idle_host_operator_ns", in_operators(timeline, device));
     if let Some((range, ns)) = library_call(timeline, told, device.account_ns(Account::IdleHost)) {

@@ -113,6 +113,7 @@ fn devices(context: &Context<'_>, facts: &mut Entity) {
 fn counts(timeline: &Timeline, facts: &mut Entity) {
     facts.set("gpu_op_count", timeline.gpu_op_count() as i64);
     facts.set("kernel_count", timeline.kernels.ops.len() as i64);
+    facts.set("runtime_kernel_count", framework::runtime_kernel_count(timeline));
     facts.set("api_call_count", timeline.api.len() as i64);
     facts.set("range_count", timeline.ranges.len() as i64);
     facts.set("os_call_count", timeline.os_calls.times.len() as i64);

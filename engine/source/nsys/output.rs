@@ -126,6 +126,22 @@ mod tests {
     }
 
     #[test]
+    fn tests_that_all_failed_end_the_program() {
+        let counts =
+            |line: &str| of(&format!("E   AssertionError: no\n\na.py:1: AssertionError\nFAILED a.py::f[x]\n{line}\n"));
+        let failed = Some(("a failed test", true));
+        assert_eq!(counts("===== 1 failed, 3 skipped, 8 deselected, 4 warnings in 4.11s ====="), failed);
+        assert_eq!(counts("2 errors in 70.10s (0:01:10)"), failed);
+        // What passed may be what the program does.
+        assert_eq!(counts("== 1 failed, 40 passed in 4.11s =="), None);
+        assert_eq!(counts("== 40 passed in 4.11s =="), None);
+        assert_eq!(counts("1 failed in a row"), None);
+        assert_eq!(counts("step 1 failed in 3s"), None);
+        // The program went on.
+        assert_eq!(counts("== 1 failed in 4.11s ==\nstep 1"), Some(("a failed test", false)));
+    }
+
+    #[test]
     fn plain_lines_of_errors_are_no_results() {
         assert_eq!(of("Error: Keygen failed."), Some(("an error", false)));
         assert_eq!(of("error: 29.98\nerror: nan\nError (L2norm): 1e-11\nMax error: none\ncudaError: no error"), None);

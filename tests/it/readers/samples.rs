@@ -416,3 +416,32 @@ fn the_beginning_of_a_program_is_not_to_blame_for_what_it_calls() {
     assert_eq!(device["idle_host_first_share"].as_f64().map(|share| (0.3..0.5).contains(&share)), Some(true));
     assert!(device["idle_host_second_function"].is_null(), "{device:#}");
 }
+
+/// `drive_` holds the loop and its launches: what it calls between them is to blame, by its functions, not by those of C++'s library.
+#[test]
+fn the_function_that_launches_is_not_to_blame_for_what_it_calls() {
+    let device = |wait: &str| {
+        device_of(&format!(
+            r#"
+            about = "A function that calls CUDA and the host code between."
+            [kernel]
+            push = {{ name = "void push<float>(float*, int)", run_us = 2000, grid = [2160, 1, 1], block = [256, 1, 1] }}
+            [[thread]]
+            script = [
+              {{ repeat = {{ times = 20, do = [
+                {{ sampled = {{ every_us = 500, stack = ["void std::_Destroy<int*>(int*, int*) @ /opt/app/solver", "app::clear(int) @ /opt/app/solver", "drive_ @ /opt/app/solver"], do = [{{ host = {{ us = 3000 }} }}] }} }},
+                {{ sampled = {{ every_us = 500, stack = ["app::resize(int) @ /opt/app/solver", "drive_ @ /opt/app/solver"], do = [{{ host = {{ us = 2500 }} }}] }} }},
+                {{ memcpy = {{ dir = "h2d", host = "pinned", bytes = 65536, gb_per_s = 24 }} }},
+                {{ launch = {{ kernel = "push" }} }},
+                {{ sampled = {{ every_us = 200, stack = ["cudaDeviceSynchronize @ /opt/app/solver", "{wait} @ /opt/app/solver"], do = [{{ sync = {{ api = "cudaDeviceSynchronize" }} }}] }} }},
+              ] }} }},
+            ]
+            "#
+        ))
+    };
+    let driven = device("drive_");
+    assert!(driven["idle_host_function"].is_null(), "{driven:#}");
+    assert_eq!(driven["idle_host_first_function"], "app::clear", "{driven:#}");
+    assert_eq!(driven["idle_host_second_function"], "app::resize", "{driven:#}");
+    assert_eq!(device("main")["idle_host_culprit"], "drive_", "nothing tells that it launches");
+}

@@ -1,0 +1,28 @@
+//! A pass that does everything for the first time is told as one.
+
+use super::samples::Sample;
+use crate::facts::EntityKind;
+
+#[test]
+fn a_cold_start_leads_where_first_uses_take_most() {
+    let review = |is_cold: bool, loading_ns: i64| {
+        let mut sample = Sample::default();
+        let run = sample.run();
+        let accounts = [("compute_ns", 100_000_000), ("idle_load_ns", loading_ns)];
+        let device = sample.device(run, 0, "NVIDIA A100", 1_000_000_000, &accounts);
+        sample.facts.get_mut(device).set("is_cold_pass", is_cold);
+        let products = sample.rule("fp32-matmul", "Products in fp32", EntityKind::Device);
+        sample.find(products, device, Some(("compute", 80_000_000)), "products");
+        let loading = sample.rule("module-loading", "The GPU waits while code is loaded", EntityKind::Device);
+        sample.rules[loading].once = true;
+        sample.find(loading, device, Some(("idle_load", loading_ns)), "loading");
+        let review = sample.review();
+        (review.verdict.plain(), review.findings[0].rule.clone())
+    };
+    let (verdict, first) = review(true, 600_000_000);
+    assert!(verdict.contains("this capture is a cold start: the GPU waits while code is loaded"), "{verdict}");
+    assert!(verdict.ends_with("What may last: products in fp32 (up to 80 ms, 8 %)."), "{verdict}");
+    assert_eq!(first, "module-loading");
+    assert_eq!(review(true, 199_000_000).1, "fp32-matmul");
+    assert_eq!(review(false, 600_000_000).1, "fp32-matmul");
+}
