@@ -31,7 +31,10 @@ pub(super) fn check(path: &Path) -> Result<(), ReadError> {
     if pages.schema_bytes <= MAX_SCHEMA_BYTES {
         return Ok(());
     }
-    Err(damaged(path, format!("its schema is larger than {} MiB, which no export's is", MAX_SCHEMA_BYTES >> 20)))
+    Err(damaged(
+        path,
+        format!("by its own pages its schema is larger than {} MiB, which no export's is", MAX_SCHEMA_BYTES >> 20),
+    ))
 }
 
 /// The pages of the table of the schema.
