@@ -333,7 +333,9 @@ impl<'a> Context<'a> {
             _ => false,
         };
         let is_of_many = of_many && times > Some(most);
-        let pieces = device.int(account.once_count_fact()).filter(|count| *count > 0);
+        // What comes in each step comes again, however few of its pieces the window holds.
+        let is_in_steps = account == Account::IdleHost && device.int("idle_host_range_step_count").is_some();
+        let pieces = device.int(account.once_count_fact()).filter(|count| *count > 0 && !is_in_steps);
         let may_be_rest =
             entity.kind == EntityKind::Device && fits_what_comes_again(device, account, estimate.recoverable_ns);
         let pieces = pieces.filter(|_| !may_be_rest);

@@ -91,8 +91,9 @@ impl<'a> Ranking<'a> {
             None if finding.looks_outside() && is_culprit_named => (2, Reverse(i64::MAX)),
             // What is lost in the window is little of the run.
             None if finding.looks_outside() => (1, Reverse(i64::MAX - 1)),
-            // What repeats comes before what occurs once; what may be one pass has nothing that is known to repeat.
-            None if finding.looks_before_steady() && self.is_one_pass(finding) => (1, Reverse(i64::MAX - 2)),
+            // What repeats comes before what occurs once, unless that has a name; what may be one pass has nothing that is known to
+            // repeat.
+            None if finding.looks_before_steady() && self.leads_steady(finding) => (1, Reverse(i64::MAX - 2)),
             None if finding.looks_before_steady() => (5, Reverse(i64::MAX)),
             // Where a rule tells what it is, that comes before it.
             None if finding.tells_before() && any_outside => (1, Reverse(i64::MAX)),
@@ -138,11 +139,14 @@ impl<'a> Ranking<'a> {
             && device().is_some_and(|device| device.text("idle_host_culprit").is_some())
     }
 
-    /// Whether what repeats on the finding's GPU may be parts of one pass.
-    fn is_one_pass(&self, finding: &Finding) -> bool {
+    /// Whether what lies before the steady state is told first: what repeats on the GPU may be parts of one pass, or the function is known
+    /// that takes the time before.
+    fn leads_steady(&self, finding: &Finding) -> bool {
         let facts = self.context.facts;
         let device = facts.related(finding.subject.entity, EntityKind::Device).map(|device| facts.get(device));
-        device.and_then(|device| device.text("phase_certainty")) == Some("low")
+        device.is_some_and(|device| {
+            device.text("phase_certainty") == Some("low") || device.text("before_steady_function").is_some()
+        })
     }
 
     /// What a finding of a kernel without a number stands for.

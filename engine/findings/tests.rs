@@ -439,11 +439,12 @@ fn a_gain_of_rounds_is_time_of_what_they_take() {
 
 #[test]
 fn what_comes_after_a_finding_without_a_number_is_not_what_to_change_first() {
-    let verdict = |rule: &str, certainty: &str| {
+    let verdict = |rule: &str, certainty: &str, function: Option<&str>| {
         let mut sample = Sample::default();
         let run = sample.run();
         let device = sample.device(run, 0, "H200", 1_000_000_000, &[("compute_ns", 300_000_000)]);
         sample.facts.get_mut(device).set("phase_certainty", certainty);
+        sample.facts.get_mut(device).set_some("before_steady_function", function);
         let before = sample.rule(rule, "Most of the time passes before", EntityKind::Device);
         sample.rules[before].severity = Some(Severity::Medium);
         let (sure, unsure) = (
@@ -464,10 +465,12 @@ fn what_comes_after_a_finding_without_a_number_is_not_what_to_change_first() {
         sample.judge(unsure, device, likely);
         sample.review().verdict.plain()
     };
-    let (before, none) = (verdict("long-set-up", "low"), verdict("", "low"));
+    let (before, none) = (verdict("long-set-up", "low", None), verdict("", "low", None));
     assert!(before.contains("; to change there first: the device goes idle in waits"), "{before}");
     assert!(none.contains("; to change first: the device goes idle in waits"), "{none}");
-    // What is known to repeat comes before what occurs once.
-    let repeats = verdict("long-set-up", "high");
+    // What is known to repeat comes before what occurs once, unless that has a name.
+    let named = verdict("long-set-up", "high", Some("poisson_"));
+    assert!(named.contains("; to change there first: the device goes idle in waits"), "{named}");
+    let repeats = verdict("long-set-up", "high", None);
     assert!(repeats.contains("; to change first: the device goes idle in waits"), "{repeats}");
 }

@@ -96,14 +96,7 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
         facts.set("idle_host_range", told.folded.name(range));
         facts.set("idle_host_range_ns", ns);
         let is_of_range = |label: u32| told.folded.group_of(label) == Some(range);
-        if let Some(count) = lead::steps_with(timeline, device, is_of_range) {
-            facts.set("idle_host_range_step_count", count);
-            // What comes in each step comes again, however few of its pieces the window holds.
-            if facts.int(Account::IdleHost.once_count_fact()).is_some() {
-                facts.set(Account::IdleHost.once_fact(), 0_i64);
-                facts.set(Account::IdleHost.once_count_fact(), 0_i64);
-            }
-        }
+        facts.set_some("idle_host_range_step_count", lead::steps_with(timeline, device, is_of_range));
     }
     facts.set_some("idle_host_operator_ns", in_operators(timeline, device));
     if let Some((range, ns)) = library_call(timeline, told, device.account_ns(Account::IdleHost)) {

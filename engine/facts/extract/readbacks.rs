@@ -75,7 +75,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set_some("scalar_readback_first_start_ns", first);
 }
 
-/// More copies to the host than these with no kernel between fetch or save what was computed: nothing could be launched ahead there.
+/// More calls that copy to the host than these with no kernel between fetch or save what was computed: nothing could be launched ahead
+/// there. All copies of a graph are of one call.
 const FETCH_COUNT: usize = 8;
 
 /// The copies to the host that come in such a run.
@@ -84,7 +85,7 @@ fn fetched(timeline: &Timeline, device: &DeviceContext) -> HashSet<u32> {
     for op in device.ops.in_window() {
         let is_to_host = || timeline.copies.direction[op.index as usize] == Direction::DeviceToHost;
         match op.kind {
-            OpKind::Copy if is_to_host() => run.push(op.index),
+            OpKind::Copy if is_to_host() => run.push((op.index, op.call(timeline))),
             OpKind::Kernel | OpKind::Graph | OpKind::Communication => end_run(&mut run, &mut fetched),
             _ => {}
         }
@@ -93,9 +94,10 @@ fn fetched(timeline: &Timeline, device: &DeviceContext) -> HashSet<u32> {
     fetched
 }
 
-fn end_run(run: &mut Vec<u32>, fetched: &mut HashSet<u32>) {
-    if run.len() > FETCH_COUNT {
-        fetched.extend(run.iter().copied());
+fn end_run(run: &mut Vec<(u32, Option<u32>)>, fetched: &mut HashSet<u32>) {
+    let calls = run.chunk_by(|(_, one), (_, next)| one.is_some() && one == next);
+    if calls.count() > FETCH_COUNT {
+        fetched.extend(run.iter().map(|(index, _)| *index));
     }
     run.clear();
 }
@@ -153,12 +155,14 @@ mod tests {
 
     #[test]
     fn many_copies_in_a_row_are_fetched() {
-        let fetched = |count: u32| {
-            let (mut run, mut fetched) = ((0..count).collect(), HashSet::default());
+        let fetched_by = |count: u32, call: fn(u32) -> Option<u32>| {
+            let mut run: Vec<_> = (0..count).map(|index| (index, call(index))).collect();
+            let mut fetched = HashSet::default();
             end_run(&mut run, &mut fetched);
             assert!(run.is_empty());
             fetched.len()
         };
-        assert_eq!((fetched(8), fetched(9)), (0, 9));
+        assert_eq!((fetched_by(8, Some), fetched_by(9, Some)), (0, 9));
+        assert_eq!((fetched_by(9, |_| None), fetched_by(9, |_| Some(7))), (9, 0), "without calls, and of one");
     }
 }
