@@ -123,7 +123,7 @@ fn may_be_of_framework(timeline: &Timeline) -> bool {
 /// The serving engine that runs the program's loop, if one does.
 pub(super) fn serving_engine(timeline: &Timeline) -> Option<&'static str> {
     let mut names: Vec<&str> = kernel_names(timeline).into_iter().filter(|name| is_of_one_engine(name)).collect();
-    names.extend(timeline.ranges.labels.iter().map(|label| timeline.name(label.name)));
+    names.extend(range_names(timeline));
     names.extend(timeline.surroundings.thread_names.iter().map(String::as_str));
     names.extend(timeline.processes.iter().filter_map(|process| process.name.as_deref()));
     let is_of = |name: &str, mark: &str| {
@@ -142,6 +142,14 @@ fn is_of_one_engine(kernel: &str) -> bool {
 }
 
 type Found = (&'static str, String);
+
+/// The names of ranges, each once: one may have a label in each of many domains.
+fn range_names(timeline: &Timeline) -> Vec<&str> {
+    let mut ids: Vec<NameId> = timeline.ranges.labels.iter().map(|label| label.name).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids.into_iter().map(|id| timeline.name(id)).collect()
+}
 
 fn kernel_names(timeline: &Timeline) -> Vec<&str> {
     let mut ids: Vec<NameId> = timeline.kernels.shapes.iter().flat_map(|shape| [shape.full_name, shape.name]).collect();
@@ -184,7 +192,8 @@ fn of_compilers(timeline: &Timeline) -> Option<Found> {
 }
 
 fn of_ranges(timeline: &Timeline) -> Option<Found> {
-    let names = || timeline.ranges.labels.iter().map(|label| timeline.name(label.name));
+    let of_ranges = range_names(timeline);
+    let names = || of_ranges.iter().copied();
     let of_mark =
         |(mark, framework): &Mark| first(names(), |name| name.starts_with(mark)).map(|name| (*framework, name));
     RANGE_MARKS.iter().find_map(of_mark)
