@@ -206,12 +206,13 @@ const STANDARD_NAMESPACES: [&str; 2] = ["std::", "__gnu_cxx::"];
 /// Whether a function is of the standard library of C++, whatever file holds it: `void std::_Destroy<app::Mesh*>(app::Mesh*)`.
 pub fn is_of_standard_library(name: &str) -> bool {
     let name = without_arguments(name);
-    let (mut open_angles, mut begins_at) = (0_usize, 0_usize);
+    let (mut open, mut begins_at) = (0_usize, 0_usize);
     for (at, c) in name.char_indices() {
         match c {
-            '<' => open_angles += 1,
-            '>' => open_angles = open_angles.saturating_sub(1),
-            ' ' if open_angles == 0 => begins_at = at + 1,
+            '<' | '(' | '{' | '[' => open += 1,
+            '>' | ')' | '}' | ']' => open = open.saturating_sub(1),
+            // A conversion is called by what it gives.
+            ' ' if open == 0 && !name[..at].ends_with("operator") => begins_at = at + 1,
             _ => {}
         }
     }
@@ -283,6 +284,8 @@ mod tests {
             "app::Mesh<std::vector<int> >::step()",
             "stdlib_read",
             "void app::run<std::vector<int> >()",
+            "app::Foo::operator std::string() const",
+            "app::run(int)::{lambda(int, std::string)#1}::operator()",
             "",
         ] {
             assert!(!is_of_standard_library(name), "{name}");

@@ -41,7 +41,7 @@ pub(super) const TORCH: &[Fact] = &[
         Int,
         TensorShapes,
         Extensive,
-        "Kernels of `aten::cat` that append to what such a kernel joined before: the largest of their tensors is as large as an earlier result, and the rest no more than a tenth of it. Absent where the sizes of its inputs were not recorded.",
+        "Kernels of `aten::cat` that append to what such a kernel joined before: the largest of their tensors is as large as an earlier result, and the rest no more than a tenth of it; 0 where they come to fewer than three sizes. Absent where the sizes of its inputs were not recorded.",
     ),
     fact(
         "growing_join_sum_ns",

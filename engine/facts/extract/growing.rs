@@ -7,6 +7,8 @@ use crate::facts::Entity;
 use crate::ledger::OpKind;
 use crate::timeline::Timeline;
 
+/// So many sizes that a tensor grows to are growth: two that are joined in turn come to one again and again.
+const MIN_SIZE_COUNT: usize = 3;
 /// What is appended is no more than this part of what is there.
 const MOST_APPENDED_SHARE: f64 = 0.1;
 
@@ -17,7 +19,7 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
         return;
     }
     let (mut count, mut sum_ns, mut copied, mut all) = (0_i64, 0_i64, 0.0, 0.0);
-    let mut known: HashSet<i64> = HashSet::default();
+    let (mut known, mut sizes): (HashSet<i64>, HashSet<i64>) = Default::default();
     for op in device.ops.in_window().filter(|op| op.kind == OpKind::Kernel) {
         let Some(of) = joined.of(op.interval()) else { continue };
         let (largest, elements) = (of.largest_element_count, of.element_count);
@@ -25,12 +27,14 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
         if is_appended && known.contains(&largest) {
             let ns = op.interval().clip(device.window()).len_ns();
             count += 1;
+            sizes.insert(elements);
             sum_ns = sum_ns.saturating_add(ns);
             copied += largest as f64 * ns as f64;
             all += elements as f64 * ns as f64;
         }
         known.insert(elements);
     }
+    let count = if sizes.len() >= MIN_SIZE_COUNT { count } else { 0 };
     facts.set("growing_join_count", count);
     if count > 0 {
         facts.set("growing_join_sum_ns", sum_ns);

@@ -120,10 +120,10 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
         facts.set("exposed_copy_range", told.folded.name(range));
         facts.set("exposed_copy_range_ns", ns);
         copying_range::extract(timeline, device, told.folded, range, facts);
-        if facts.int("copying_range_ns").is_some() {
+        if let Some(range_ns) = facts.int("copying_range_ns") {
             let of_range = told.groups.iter().filter(|group| told.folded.group_of(group.label) == Some(range));
             let host_ns = of_range.map(|group| group.sums.idle.host_ns).fold(0, i64::saturating_add);
-            facts.set("copying_range_host_ns", host_ns.min(device.account_ns(Account::IdleHost)));
+            facts.set("copying_range_host_ns", host_ns.min(device.account_ns(Account::IdleHost)).min(range_ns));
         }
     }
     if !copies.is_empty() {

@@ -17,6 +17,11 @@ fn a_tensor_that_is_copied_whole_to_append_to_it_is_told() {
     let of_one_size =
         (0..12).fold(growing_trace(12), |text, round| text.replace(&format!("[[[{},", 100 + round), "[[[100,"));
     assert_eq!(device(&facts(of_one_size), "growing_join_count"), 0);
+    // Nor are two tensors that are joined to a third in turn, to the same two sizes each round.
+    let in_turn = (0..12).fold(growing_trace(12), |text, round| {
+        text.replace(&format!("[[[{},", 100 + round), &format!("[[[{},", 100 + round % 2))
+    });
+    assert_eq!(device(&facts(in_turn), "growing_join_count"), 0);
     let of_two_halves = growing_trace(12).replace("[1,64]", "[100,64]");
     assert_eq!(device(&facts(of_two_halves), "growing_join_count"), 0);
     let without_sizes = growing_trace(12).replace("Input Dims", "Dims");
