@@ -50,24 +50,7 @@ impl<'a> Ranking<'a> {
 
     /// The findings, symptoms under their causes, in order: of what is neither ignored nor known.
     pub(super) fn findings(&self) -> Vec<Finding> {
-        let shown = self.context.sorted(self.occurrences, |this| this.is_shown());
-        let (below, tops): (Vec<usize>, Vec<usize>) = shown.into_iter().partition(|index| self.cause(*index).is_some());
-        let ranked = |group: &[usize], finding: &Finding| {
-            let gain = finding.gain.as_ref()?;
-            let ranked_ns = ranked_ns(self.context.facts, self.occurrences[group[0]].entity, gain);
-            Some(ranked_ns.max(self.first_of_two_ns(group, gain).unwrap_or(0)))
-        };
-        let mut findings: Vec<(Option<i64>, Finding)> = self
-            .by_rule(&tops)
-            .into_iter()
-            .map(|group| {
-                let symptoms: Vec<usize> =
-                    below.iter().copied().filter(|index| group.contains(&self.root(*index))).collect();
-                let symptoms = self.by_rule(&symptoms).iter().map(|group| self.finding(group, Vec::new())).collect();
-                let finding = self.finding(&group, symptoms);
-                (ranked(&group, &finding), finding)
-            })
-            .collect();
+        let mut findings = self.grouped();
         waits_first::rank(self.context.facts, &mut findings);
         // Several entities of a rule gain more together than the best of them, by which the groups came.
         let is_large = |finding: &Finding| finding.gain.as_ref().is_some_and(|gain| gain.share >= LARGE_ONCE_SHARE);
@@ -114,6 +97,27 @@ impl<'a> Ranking<'a> {
             None => (6, Reverse(0)),
         });
         findings.into_iter().map(|(_, finding)| finding).collect()
+    }
+
+    /// The findings that stand for themselves, with their symptoms, and by what each is ranked; in no order yet.
+    fn grouped(&self) -> Vec<(Option<i64>, Finding)> {
+        let shown = self.context.sorted(self.occurrences, |this| this.is_shown());
+        let (below, tops): (Vec<usize>, Vec<usize>) = shown.into_iter().partition(|index| self.cause(*index).is_some());
+        let ranked = |group: &[usize], finding: &Finding| {
+            let gain = finding.gain.as_ref()?;
+            let ranked_ns = ranked_ns(self.context.facts, self.occurrences[group[0]].entity, gain);
+            Some(ranked_ns.max(self.first_of_two_ns(group, gain).unwrap_or(0)))
+        };
+        self.by_rule(&tops)
+            .into_iter()
+            .map(|group| {
+                let symptoms: Vec<usize> =
+                    below.iter().copied().filter(|index| group.contains(&self.root(*index))).collect();
+                let symptoms = self.by_rule(&symptoms).iter().map(|group| self.finding(group, Vec::new())).collect();
+                let finding = self.finding(&group, symptoms);
+                (ranked(&group, &finding), finding)
+            })
+            .collect()
     }
 
     /// What a finding that has a bound alone is ranked by where a cause that was played again has a part of its time: who mends the

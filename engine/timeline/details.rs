@@ -7,6 +7,9 @@ use super::interval::Interval;
 use super::names::NameId;
 use super::times::Times;
 
+/// How PyTorch begins the names of its operators that convolve by cuDNN. Those that they call have names that begin alike.
+pub const CONVOLUTIONS: [&str; 2] = ["aten::cudnn_convolution", "aten::convolution_backward"];
+
 /// What is known beside the events; empty for recordings without it.
 #[derive(Debug, Default)]
 pub struct Details {

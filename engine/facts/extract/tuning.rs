@@ -9,12 +9,11 @@ use crate::ledger::OpKind;
 use crate::steps::Step;
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::{Label, RangeKind};
+use crate::timeline::details::CONVOLUTIONS;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 use crate::timeline::{NONE, NameId, ThreadRanges, Timeline};
 
-/// How PyTorch begins the names of its operators that convolve by cuDNN. Those that they call have names that begin alike.
-const CONVOLUTIONS: [&str; 2] = ["aten::cudnn_convolution", "aten::convolution_backward"];
 /// What those have in their names that compute gradients.
 const BACKWARD: &str = "backward";
 /// A convolution waits for nothing; one that tries kernels waits for each, and launches several, of which two differ at least.

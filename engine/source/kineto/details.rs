@@ -13,15 +13,13 @@ use super::places;
 use crate::text::cut;
 use crate::timeline::Timeline;
 use crate::timeline::builder::ThreadKey;
-use crate::timeline::details::{self, Details, Joined, MemoryPeak, OfKernels, Product};
+use crate::timeline::details::{self, CONVOLUTIONS, Details, Joined, MemoryPeak, OfKernels, Product};
 use crate::timeline::interval::Interval;
 
 /// Operators that multiply matrices, and where in their inputs the two stand.
 const PRODUCTS: [(&[u8], usize); 4] = [(b"aten::mm", 0), (b"aten::bmm", 0), (b"aten::addmm", 1), (b"aten::baddbmm", 1)];
 /// The operator that joins tensors in a new one.
 const JOIN: &[u8] = b"aten::cat";
-/// How the names of operators begin that convolve by cuDNN.
-const CONVOLUTIONS: [&[u8]; 2] = [b"aten::cudnn_convolution", b"aten::convolution_backward"];
 /// The framework's number of CUDA and HIP devices.
 const GPU_TYPE: i64 = 1;
 /// Different names of collectives, and bytes of one.
@@ -106,7 +104,7 @@ impl Found {
         {
             self.joined.push(Said { thread, times, what });
         }
-        let is_convolution = CONVOLUTIONS.iter().any(|begin| event.name.raw().starts_with(begin));
+        let is_convolution = CONVOLUTIONS.iter().any(|begin| event.name.raw().starts_with(begin.as_bytes()));
         if let Some(shapes) = operator.input_shapes.filter(|_| is_convolution) {
             self.convolutions.push((times, BuildHasherDefault::<DefaultHasher>::default().hash_one(shapes)));
         }
