@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 
 use super::occurrence::{Context, Occurrence, chain, fixed_severity, ranked_ns, severity_of};
 use super::source::evidence;
+use super::subject::tell_apart;
 use super::{Also, Finding, Gain, waits_first};
 use crate::facts::{EntityKind, FactValue, Facts};
 use crate::ledger::{Account, COLD_PIECES, START_UP_PIECES};
@@ -33,6 +34,9 @@ const CULPRIT_SHARE: f64 = 0.5;
 
 /// What counts under another finding is told from this part of it on.
 const TOLD_ELSEWHERE: f64 = 0.1;
+
+/// So many entities of a finding are shown by name.
+const NAMED_COUNT: usize = 5;
 
 /// Who has this part of what a group claims has all of it that matters.
 const NEARLY_ALL: f64 = 0.9;
@@ -203,7 +207,7 @@ impl<'a> Ranking<'a> {
         // What lies at the start on one side and at the end on the other is once, no more.
         let is_alike = group.iter().all(|index| self.occurrences[*index].once == best.once);
         let how_often = how_often(rule, if is_alike { best.once } else { best.once.map(|_| 1) });
-        Finding {
+        let mut finding = Finding {
             rule: rule.id.clone(),
             title: rule.title.clone() + how_often,
             headline: self.headline(best, is_together).own(how_often),
@@ -235,7 +239,11 @@ impl<'a> Ranking<'a> {
             references: self.references(rule),
             also: group[1..].iter().map(|index| self.also(&self.occurrences[*index])).collect(),
             symptoms,
-        }
+        };
+        let others = finding.also.iter_mut().map(|also| &mut also.subject);
+        let named = std::iter::once(&mut finding.subject).chain(others).take(NAMED_COUNT);
+        tell_apart(self.context.facts, named.collect());
+        finding
     }
 
     /// The part of what a group claims on the device of its first that the first claims: 1 where it is alone.

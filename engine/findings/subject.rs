@@ -55,6 +55,18 @@ pub(super) fn subject(facts: &Facts, id: EntityId) -> Subject {
     }
 }
 
+/// Gives kernels whose names come out alike once they are short the part in which they differ.
+pub(super) fn tell_apart(facts: &Facts, mut subjects: Vec<&mut Subject>) {
+    subjects.retain(|subject| matches!(subject.kind, EntityKind::Kernel | EntityKind::LaunchShape));
+    let names: Vec<&str> = subjects.iter().map(|subject| facts.get(subject.entity).name()).collect();
+    let short = names::shorten_apart(&names);
+    for ((subject, name), short) in subjects.into_iter().zip(names).zip(short) {
+        if names::shorten(name) != short {
+            subject.label = subject.label.with_code(&names::shorten(name), &short);
+        }
+    }
+}
+
 /// `GPU 0 (NVIDIA A100)`.
 pub(super) fn device_label(device: &Entity) -> Sentence {
     label(device)

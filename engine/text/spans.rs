@@ -41,6 +41,16 @@ impl Sentence {
         self.span(Span::Code(name.to_owned()))
     }
 
+    /// The same with another name in place of `old`.
+    #[must_use]
+    pub fn with_code(&self, old: &str, new: &str) -> Self {
+        let renamed = |span: &Span| match span {
+            Span::Code(name) if name == old => Span::Code(new.to_owned()),
+            span => span.clone(),
+        };
+        Self(self.0.iter().map(renamed).collect())
+    }
+
     /// Adds another sentence.
     #[must_use]
     pub fn sentence(self, other: &Self) -> Self {
