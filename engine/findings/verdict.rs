@@ -116,9 +116,12 @@ fn without_gain(
     let unnumbered = findings.iter().find(is_news);
     let is_worth = |finding: &&Finding| finding.gain.as_ref().is_some_and(|gain| gain.share >= WORTH_SHARE);
     let worth = || findings.iter().filter(is_worth);
+    // What could be gained inside of a kernel is not known, and may be a lot.
+    let is_inside = unnumbered.is_some_and(Finding::looks_inside);
     let beside = match (worth().any(|finding| finding.once), worth().next().is_some()) {
         (true, _) => "that comes again and could gain 1 % of it",
         (false, true) => "beside what is told below",
+        (false, false) if is_inside => "outside of kernels that could gain 1 % of it",
         (false, false) => "that could gain 1 % of it",
     };
     hidden(healthy(words, devices, counts, known, beside), facts, unnumbered)
