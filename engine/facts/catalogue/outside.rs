@@ -149,7 +149,7 @@ pub(super) const OUTSIDE: &[Fact] = &[
         Bool,
         CudaApi,
         Incomparable,
-        "Whether at least half of that, and 50 ms, lie in the first call of CUDA that the process made, or in calls that free before it has allocated anything: those set CUDA up, whatever they are called.",
+        "Whether at least half of that, and 30 ms, lie in the first call of CUDA that the process made, or in calls that free before it has allocated anything: those set CUDA up, whatever they are called.",
     ),
     fact(
         "outside_compile_ns",

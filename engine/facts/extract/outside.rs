@@ -15,8 +15,10 @@ use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 use crate::timeline::{Timeline, modules};
 
-/// A shorter first call of CUDA sets up little.
-const LEAST_SET_UP_NS: i64 = 50_000_000;
+/// A shorter first call of CUDA sets up little: a context takes tens of milliseconds.
+const LEAST_SET_UP_NS: i64 = 30_000_000;
+/// Work that holds the GPU for less before the window is little.
+const LEAST_QUEUED_NS: i64 = 50_000_000;
 /// A range that holds a smaller part of it does not tell what it is.
 const MIN_RANGE_SHARE: f64 = 0.5;
 
@@ -66,7 +68,7 @@ fn queued(timeline: &Timeline, device: &DeviceContext, before: Interval, facts: 
     let queued_ns = call.map_or(0, |call| before.end - call.end.max(before.start));
     facts.set_some(
         "outside_queued_ns",
-        (queued_ns.saturating_mul(2) >= before.len_ns() && queued_ns > LEAST_SET_UP_NS).then_some(queued_ns),
+        (queued_ns.saturating_mul(2) >= before.len_ns() && queued_ns > LEAST_QUEUED_NS).then_some(queued_ns),
     );
 }
 
