@@ -15,6 +15,9 @@ use crate::ledger::idle::ordinary_spacing_ns;
 const MIN_COUNT: usize = 8;
 /// This part of all kernels that find the GPU idle starts late, where that is the rule.
 const MIN_SHARE: f64 = 0.8;
+/// Or this part of those that are launched on a GPU that had run dry, where so many times less of those in its queue do.
+const MIN_DRY_SHARE: f64 = 0.4;
+const FAR_LESS: f64 = 4.0;
 /// What takes no more than so many times the usual is as late as the others.
 const EVEN_FACTOR: i64 = 3;
 
@@ -35,7 +38,36 @@ struct Starts {
     count: usize,
     /// Those that were launched after the GPU ran dry.
     dry_count: usize,
+    /// Kernels that stood in its queue while it worked, those that begin at once included; and which of them begin late.
+    queued_count: usize,
+    queued_late_count: usize,
     late: Vec<Late>,
+}
+
+impl Starts {
+    /// `is_apart`: it begins more than the ordinary distance after the work before it.
+    fn add(&mut self, start: Late, is_apart: bool, ordinary_ns: i64) {
+        let is_late = start.idle_ns > ordinary_ns;
+        if !start.is_dry {
+            self.queued_count += 1;
+            self.queued_late_count += usize::from(is_late);
+        }
+        if is_apart {
+            self.count += 1;
+            self.dry_count += usize::from(start.is_dry);
+            self.late.extend(is_late.then_some(start));
+        }
+    }
+
+    /// Whether kernels are late where the GPU had run dry, `late_count` of them, and not where they stood in its queue.
+    fn is_late_when_dry(&self, late_count: usize) -> bool {
+        let share = |count: usize, of: usize| count as f64 / of.max(1) as f64;
+        let late_share = share(late_count, self.dry_count);
+        late_count >= MIN_COUNT
+            && self.queued_count >= MIN_COUNT
+            && late_share >= MIN_DRY_SHARE
+            && FAR_LESS * share(self.queued_late_count, self.queued_count) <= late_share
+    }
 }
 
 /// How late the middle one of some starts is, where nearly all are late.
@@ -60,15 +92,20 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         return;
     }
     let ordinary_ns = ordinary_spacing_ns(context.timeline);
-    let Starts { count, dry_count, late } = starts(context, device, ordinary_ns);
-    if let Some(usual_ns) = usual_ns(&late, count) {
-        let even = late.iter().filter(|late| late.idle_ns <= usual_ns.saturating_mul(EVEN_FACTOR));
+    let mut starts = starts(context, device, ordinary_ns);
+    if let Some(usual_ns) = usual_ns(&starts.late, starts.count) {
+        let even = starts.late.iter().filter(|late| late.idle_ns <= usual_ns.saturating_mul(EVEN_FACTOR));
         facts.set("dispatch_usual_ns", usual_ns);
         facts.set("dispatch_even_ns", even.map(|late| late.idle_ns - ordinary_ns).fold(0, i64::saturating_add));
     }
-    let dry: Vec<Late> = late.into_iter().filter(|late| late.is_dry).collect();
-    let Some(usual_ns) = usual_ns(&dry, dry_count) else { return };
+    let dry: Vec<Late> = std::mem::take(&mut starts.late).into_iter().filter(|late| late.is_dry).collect();
+    let middle_ns = || median(&mut dry.iter().map(|late| late.idle_ns).collect::<Vec<_>>());
+    let when_dry = || middle_ns().filter(|_| starts.is_late_when_dry(dry.len()));
+    let Some(usual_ns) = usual_ns(&dry, starts.dry_count).or_else(when_dry) else { return };
     facts.set("late_start_count", dry.len() as i64);
+    facts.set("dry_start_count", starts.dry_count as i64);
+    facts.set("queued_start_count", starts.queued_count as i64);
+    facts.set("queued_late_start_count", starts.queued_late_count as i64);
     facts.set("late_start_usual_ns", usual_ns);
     facts.set("late_start_spread_share", spread_share(&dry, usual_ns));
     facts.set_some("late_start_range", main_range(context, dry));
@@ -77,21 +114,17 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 /// The kernels that begin on an idle GPU, and which of them late.
 fn starts(context: &Context<'_>, device: &DeviceContext, ordinary_ns: i64) -> Starts {
     let api = &context.timeline.api;
-    let (mut starts, mut busy_until) = (Starts::default(), i64::MAX);
+    let (mut starts, mut busy_until) = (Starts::default(), None);
     for op in device.ops.in_window() {
         let call = op.call(context.timeline).filter(|_| op.kind == OpKind::Kernel);
-        if let Some(call) = call.filter(|_| op.start.saturating_sub(busy_until) > ordinary_ns) {
+        if let (Some(call), Some(busy_until)) = (call, busy_until) {
+            let (thread, at) = (api.thread[call as usize], api.times.start(call as usize));
             let returned = api.times.end(call as usize);
-            let is_dry = returned >= busy_until;
-            starts.count += 1;
-            starts.dry_count += usize::from(is_dry);
-            let idle_ns = op.start - returned.max(busy_until);
-            if idle_ns > ordinary_ns {
-                let (thread, at) = (api.thread[call as usize], api.times.start(call as usize));
-                starts.late.push(Late { thread, at, idle_ns, is_dry });
-            }
+            let (is_dry, idle_ns) = (returned >= busy_until, op.start.saturating_sub(returned.max(busy_until)));
+            let is_apart = op.start.saturating_sub(busy_until) > ordinary_ns;
+            starts.add(Late { thread, at, idle_ns, is_dry }, is_apart, ordinary_ns);
         }
-        busy_until = if busy_until == i64::MAX { op.end } else { busy_until.max(op.end) };
+        busy_until = Some(busy_until.map_or(op.end, |busy_until: i64| busy_until.max(op.end)));
     }
     starts
 }
@@ -127,6 +160,28 @@ mod tests {
         let apart = [100, 980, 990, 1_000, 1_000, 1_000, 1_000, 1_000, 1_020, 5_000];
         assert!((spread_share(&late(&apart), 1_000) - 0.04).abs() < 1e-9);
         assert_eq!(spread_share(&[], 0), 0.0);
+    }
+
+    #[test]
+    fn starts_are_late_because_the_gpu_had_run_dry_where_those_in_its_queue_are_not() {
+        let of = |dry: [usize; 2], queued: [usize; 2]| {
+            let mut starts = Starts::default();
+            let mut add = |[count, late]: [usize; 2], is_dry: bool| {
+                (0..count).for_each(|index| {
+                    let idle_ns = if index < late { 100 } else { 1 };
+                    starts.add(Late { thread: 0, at: 0, idle_ns, is_dry }, is_dry || index < late, 5);
+                });
+            };
+            add(dry, true);
+            add(queued, false);
+            let dry_late = starts.late.iter().filter(|late| late.is_dry).count();
+            starts.is_late_when_dry(dry_late)
+        };
+        assert!(of([20, 8], [100, 10]));
+        assert!(!of([20, 7], [100, 0]));
+        assert!(!of([21, 8], [100, 0]));
+        assert!(!of([20, 8], [100, 11]));
+        assert!(!of([20, 8], [7, 0]));
     }
 
     #[test]
