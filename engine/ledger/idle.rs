@@ -76,7 +76,7 @@ pub struct HostBesideCopies {
     pub stretch_ns: i64,
     /// What of it is host code.
     pub host_ns: i64,
-    /// What of it the thread waits for the device, or is in a copy call.
+    /// What of it the thread waits for the device, is in a copy call, or launches what comes next: a copy that blocks lets it launch no earlier.
     pub waiting_ns: i64,
 }
 
@@ -89,7 +89,9 @@ impl HostBesideCopies {
     pub(super) const fn add(&mut self, piece: Interval, activity: Account) {
         match activity {
             Account::IdleHost => self.host_ns += piece.len_ns(),
-            Account::IdleSync | Account::IdleQuery | Account::IdleCopyCall => self.waiting_ns += piece.len_ns(),
+            Account::IdleSync | Account::IdleQuery | Account::IdleCopyCall | Account::IdleLaunch => {
+                self.waiting_ns += piece.len_ns()
+            }
             _ => {}
         }
     }

@@ -147,7 +147,7 @@ pub(super) const ROUND_TRIPS: &[Fact] = &[
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "Idle time right before and right after these copies, where it is at most ten times as long as they are, in which the host waits, is in a copy call, or runs code of its own: it works on what came back and goes there again.",
+        "Idle time right before and right after these copies, where it is at most ten times as long as they are, in which the host waits, is in a copy call, launches what comes next, or runs code of its own: it works on what came back and goes there again.",
     ),
     fact(
         "round_trip_host_idle_ns",
