@@ -52,17 +52,7 @@ pub(super) fn verdict(
     if let (Some(too_little), None) = (findings.iter().find(|finding| finding.rule == TOO_LITTLE), top) {
         return with_outside(Sentence::default().sentence(&too_little.summary).own("."), facts, devices);
     }
-    let words = match capture {
-        // It tells of the program, and comes before all that is lost in the window.
-        Some(finding) if finding.tells_before() || finding.tells_no_kernels() => {
-            Sentence::default().sentence(&finding.summary).own(". ")
-        }
-        Some(finding) => Sentence::default().own("Read with care (").sentence(&within(&finding.headline)).own("): "),
-        None => match before_that(findings).filter(|before| before.tells_before()) {
-            Some(before) => lacking(facts).sentence(&before.summary).own(". "),
-            None => lacking(facts),
-        },
-    };
+    let words = opening(facts, findings, capture);
     let first = findings.iter().find(|finding| finding.severity > Severity::Info);
     let device = first.and_then(|finding| finding.subject.device.as_ref()).map(|device| device.entity);
     // Where a rule tells of the time before the first work, that says it better; without a kernel there is no work to hold it against.
@@ -78,21 +68,47 @@ pub(super) fn verdict(
         return beside(words, inside, findings);
     }
     match top.and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
-        Some((finding, gain)) => {
-            let words = match finding.once && is_of_cold_pass(facts, finding) {
-                true => cold(words, devices, (finding, gain), findings),
-                false => beside(loss(words, devices, (finding, gain), findings, known), finding, findings),
-            };
-            let words = inside_beside(words, facts, (finding, gain), findings);
-            let is_said = |before: &Finding| {
-                before.tells_no_kernels() || before.tells_before() || is_outside_first && before.looks_outside()
-            };
-            match before_that(findings).filter(|before| !is_said(before)) {
-                Some(before) => words.own(" ").sentence(&before.summary).own("."),
-                None => words,
-            }
-        }
+        Some(top) => most_to_gain(words, facts, devices, top, findings, known, is_outside_first),
         None => without_gain(words, facts, devices, findings, is_outside_first, (counts, known, silencing)),
+    }
+}
+
+/// What to know before all that is lost in the window: of the capture, and of what lies before the window.
+fn opening(facts: &Facts, findings: &[Finding], capture: Option<&Finding>) -> Sentence {
+    match capture {
+        // It tells of the program, and comes before all that is lost in the window.
+        Some(finding) if finding.tells_before() || finding.tells_no_kernels() => {
+            Sentence::default().sentence(&finding.summary).own(". ")
+        }
+        Some(finding) => Sentence::default().own("Read with care (").sentence(&within(&finding.headline)).own("): "),
+        None => match before_that(findings).filter(|before| before.tells_before()) {
+            Some(before) => lacking(facts).sentence(&before.summary).own(". "),
+            None => lacking(facts),
+        },
+    }
+}
+
+/// With the finding that could gain most, what lies inside kernels or beside it, and what comes before all that.
+fn most_to_gain(
+    words: Sentence,
+    facts: &Facts,
+    devices: &[DeviceReview],
+    (top, gain): (&Finding, &Gain),
+    findings: &[Finding],
+    known: Option<&Known>,
+    is_outside_first: bool,
+) -> Sentence {
+    let words = match top.once && is_of_cold_pass(facts, top) {
+        true => cold(words, devices, (top, gain), findings),
+        false => beside(loss(words, devices, (top, gain), findings, known), top, findings),
+    };
+    let words = inside_beside(words, facts, (top, gain), findings);
+    let is_said = |before: &Finding| {
+        before.tells_no_kernels() || before.tells_before() || is_outside_first && before.looks_outside()
+    };
+    match before_that(findings).filter(|before| !is_said(before)) {
+        Some(before) => words.own(" ").sentence(&before.summary).own("."),
+        None => words,
     }
 }
 
