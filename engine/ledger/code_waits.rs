@@ -61,13 +61,11 @@ pub(super) fn of_children(timeline: &Timeline) -> Vec<Found> {
     let calls = || {
         calls.times.iter().zip(&calls.thread).zip(&calls.name).filter(|((times, _), _)| times.len_ns() >= SHORT_WAIT_NS)
     };
-    for ((times, thread), name) in calls() {
-        let is_for_child = waits.contains(name);
-        if is_for_child || others.contains(name) {
-            let program = waited_for(timeline, *thread, times);
-            let program = program.or((is_for_child && has_compiler).then_some(*name));
-            found.extend(program.map(|program| (*thread, times, program)));
-        }
+    let asked = calls().filter(|(_, name)| waits.contains(name) || others.contains(name));
+    for ((times, thread), name) in longest(asked.collect()) {
+        let program = waited_for(timeline, *thread, times);
+        let program = program.or((waits.contains(name) && has_compiler).then_some(*name));
+        found.extend(program.map(|program| (*thread, times, program)));
     }
     let mut of_process: HashMap<u32, Vec<(u32, Interval)>> = HashMap::default();
     for (thread, times, _) in found.iter().filter(|(thread, ..)| *thread != NONE) {
@@ -89,6 +87,27 @@ pub(super) fn of_children(timeline: &Timeline) -> Vec<Found> {
     found.extend(joins);
     found
 }
+
+/// Waits that are held against all runs of compilers, the longest: far more than a build has.
+const MOST_ASKED_WAITS: usize = 20_000;
+
+/// The longest waits, where there are too many, in the order in which they came.
+fn longest<'all>(mut waits: Vec<Wait<'all>>) -> Vec<Wait<'all>> {
+    let mut lengths: Vec<i64> = waits.iter().map(|((times, _), _)| times.len_ns()).collect();
+    let Some(beyond) = lengths.len().checked_sub(MOST_ASKED_WAITS).filter(|beyond| *beyond > 0) else { return waits };
+    let least_ns = *lengths.select_nth_unstable(beyond).1;
+    let longer_count = waits.iter().filter(|((times, _), _)| times.len_ns() > least_ns).count();
+    let mut room = MOST_ASKED_WAITS.saturating_sub(longer_count);
+    waits.retain(|((times, _), _)| {
+        let is_as_long = times.len_ns() == least_ns && room > 0;
+        room -= usize::from(is_as_long);
+        times.len_ns() > least_ns || is_as_long
+    });
+    waits
+}
+
+/// A call of the OS: when, on which thread, and its name.
+type Wait<'all> = ((Interval, &'all u32), &'all NameId);
 
 /// The compiler that a wait of a thread is for, by the samples of other processes: the one of those that run within it that runs longest.
 fn waited_for(timeline: &Timeline, thread: u32, wait: Interval) -> Option<NameId> {
@@ -222,6 +241,19 @@ mod tests {
         assert!(of(vec![run(101, 0, 80)]).len() == 1 && of(vec![run(101, 0, 79)]).is_empty());
         assert!(of(vec![run(101, 0, 125)]).len() == 1 && of(vec![run(101, 0, 126)]).is_empty());
         assert!(of(vec![run(100, 5, 95)]).is_empty());
+    }
+
+    #[test]
+    fn of_too_many_waits_the_longest_are_looked_at() {
+        let times: Vec<Interval> =
+            (0..MOST_ASKED_WAITS as i64 + 5).map(|start| Interval::new(start, start + 10 + start % 2)).collect();
+        let waits: Vec<Wait<'_>> = times.iter().map(|times| ((*times, &0), &0)).collect();
+        assert_eq!(longest(waits[..MOST_ASKED_WAITS].to_vec()).len(), MOST_ASKED_WAITS);
+        let kept = longest(waits.clone());
+        assert_eq!(kept.len(), MOST_ASKED_WAITS);
+        assert!(kept.is_sorted_by_key(|((times, _), _)| times.start));
+        let long = |waits: &[Wait<'_>]| waits.iter().filter(|((times, _), _)| times.len_ns() == 11).count();
+        assert_eq!(long(&kept), long(&waits), "all of the longer ones stay");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
             continue;
         }
         let threads = timeline.ranges.threads.iter();
-        let own = threads.filter(|ranges| device.processes.contains(&timeline.process_of(ranges.thread)));
+        let own = threads.filter(|ranges| device.is_of(timeline.process_of(ranges.thread)));
         let count = own.flat_map(|ranges| ranges.times.iter().zip(&ranges.label)).filter(|(times, label)| {
             is_cell.get(**label as usize) == Some(&true) && times.overlap_ns(device.window()) > 0
         });

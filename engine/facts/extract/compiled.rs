@@ -74,7 +74,7 @@ fn compiling_step_count(context: &Context<'_>, device: &DeviceContext, steps: &[
     let own = rows.filter(|((times, thread), work)| {
         **work == CodeWork::Compile
             && times.len_ns() >= LEAST_COMPILE_NS
-            && device.processes.contains(&context.timeline.process_of(**thread))
+            && device.is_of(context.timeline.process_of(**thread))
     });
     let compiling = Union::of(own.map(|((times, _), _)| times));
     steps.iter().filter(|step| compiling.overlap_ns(**step) >= LEAST_COMPILE_NS).count() as i64
@@ -96,9 +96,7 @@ fn loading_step_count(timeline: &Timeline, device: &DeviceContext, steps: &[Inte
     }
     let rows = api.times.iter().zip(&api.name).zip(&api.thread);
     let own = rows.filter(|((times, name), thread)| {
-        times.len_ns() >= LEAST_LOAD_NS
-            && loads.contains(*name)
-            && device.processes.contains(&timeline.process_of(**thread))
+        times.len_ns() >= LEAST_LOAD_NS && loads.contains(*name) && device.is_of(timeline.process_of(**thread))
     });
     let loading = Union::of(own.map(|((times, _), _)| times));
     steps.iter().filter(|step| loading.overlap_ns(**step) >= LEAST_LOAD_NS).count() as i64
@@ -113,7 +111,7 @@ fn regions(timeline: &Timeline, device: &DeviceContext, steps: &[Interval], fact
         names().zip(&mut signs).filter(|(name, _)| *name == FUNCTION).for_each(|(_, sign)| *sign = Some(Sign::Graph));
     }
     let own = timeline.ranges.threads.iter();
-    let own = own.filter(|ranges| device.processes.contains(&timeline.process_of(ranges.thread)));
+    let own = own.filter(|ranges| device.is_of(timeline.process_of(ranges.thread)));
     let is_graph = |label: u32| signs.get(label as usize) == Some(&Some(Sign::Graph));
     let graphs = own.clone().flat_map(|ranges| ranges.times.iter().zip(&ranges.label));
     let graphs = graphs.filter(|(_, label)| is_graph(**label)).map(|(times, _)| times);
@@ -155,7 +153,7 @@ fn range_count(
     is_counted: impl Fn(&Sign<'_>) -> bool,
 ) -> i64 {
     let own = timeline.ranges.threads.iter();
-    let own = own.filter(|ranges| device.processes.contains(&timeline.process_of(ranges.thread)));
+    let own = own.filter(|ranges| device.is_of(timeline.process_of(ranges.thread)));
     let of = |label: &u32| signs.get(*label as usize).and_then(Option::as_ref);
     own.map(|ranges| ranges.label.iter().filter_map(of).filter(|sign| is_counted(sign)).count() as i64).sum()
 }

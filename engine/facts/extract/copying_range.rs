@@ -46,7 +46,7 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, folded: &Fold
 
 /// When its ranges are open in the window, on threads of processes that work on the device.
 fn times(timeline: &Timeline, device: &DeviceContext, folded: &Folded, group: u32) -> Vec<Interval> {
-    let is_own = |thread: u32| thread != NONE && device.processes.contains(&timeline.process_of(thread));
+    let is_own = |thread: u32| thread != NONE && device.is_of(timeline.process_of(thread));
     let of_threads = timeline.ranges.threads.iter().filter(|ranges| is_own(ranges.thread));
     let all = of_threads.flat_map(|ranges| ranges.times.iter().zip(&ranges.label));
     let own = all.filter(|(_, label)| folded.group_of(**label) == Some(group));

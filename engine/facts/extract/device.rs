@@ -17,7 +17,7 @@ use crate::timeline::{NONE, NameId, Timeline};
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
     identity(timeline, device, facts);
-    let of_process = |process: &u32| context.devices.iter().filter(|other| other.processes.contains(process)).count();
+    let of_process = |process: &u32| context.devices.iter().filter(|other| other.is_of(*process)).count();
     facts.set("process_device_count", device.processes.iter().map(of_process).max().unwrap_or(0) as i64);
     window(device, facts);
     counts(context, device, facts);

@@ -209,9 +209,8 @@ fn launches_into_full_queue(timeline: &Timeline, device: &DeviceContext) -> Vec<
 /// When threads that call the device wait in the operating system, or in MPI, for what may in turn wait for the device.
 fn waits_for_others<'all>(context: &'all Context<'_>, device: &'all DeviceContext) -> impl Iterator<Item = Interval> {
     let timeline = context.timeline;
-    let calls_device = |thread: u32| {
-        device.processes.contains(&timeline.process_of(thread)) && !context.calls.of_thread(thread).is_empty()
-    };
+    let calls_device =
+        |thread: u32| device.is_of(timeline.process_of(thread)) && !context.calls.of_thread(thread).is_empty();
     let names: Vec<NameId> = OS_WAITS.iter().filter_map(|name| timeline.names.find(name)).collect();
     let os_calls = timeline.os_calls.times.iter().zip(&timeline.os_calls.name).zip(&timeline.os_calls.thread);
     let os_calls = os_calls.filter(move |((times, name), thread)| {

@@ -66,7 +66,7 @@ pub(super) fn steps_with(timeline: &Timeline, device: &DeviceContext, is_of: imp
         let is_as_long = |ns: &&i64| **ns > 0 && **ns as f64 >= ABOUT_AS_LONG * most_ns as f64;
         longest_ns.iter().filter(is_as_long).count() as i64
     };
-    let is_own = |ranges: &&ThreadRanges| device.processes.contains(&timeline.process_of(ranges.thread));
+    let is_own = |ranges: &&ThreadRanges| device.is_of(timeline.process_of(ranges.thread));
     let threads = timeline.ranges.threads.iter().filter(|ranges| ranges.thread != NONE);
     threads.filter(is_own).map(count_of).max().filter(|count| *count >= 2)
 }
@@ -79,7 +79,7 @@ fn first_batch(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) 
     let mut longest: Option<(i64, u32)> = None;
     let mut most_ns = 0;
     for ranges in &timeline.ranges.threads {
-        if !device.processes.contains(&timeline.process_of(ranges.thread)) {
+        if !device.is_of(timeline.process_of(ranges.thread)) {
             continue;
         }
         let before = ranges.times.iter().zip(&ranges.label).take_while(|(times, _)| times.start < first_op);
@@ -109,7 +109,7 @@ fn find<'all>(
     if device.ops.all_ops().next().is_none_or(|op| op.interval().start != first_op) {
         return None;
     }
-    let is_own = |thread: u32| thread != NONE && device.processes.contains(&timeline.process_of(thread));
+    let is_own = |thread: u32| thread != NONE && device.is_of(timeline.process_of(thread));
     let lead = |ranges: &'all ThreadRanges| {
         let rows = ranges.times.iter().zip(&ranges.label);
         let mut steps = rows.filter(|(_, label)| is_step.get(**label as usize) == Some(&true));

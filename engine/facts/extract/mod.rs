@@ -124,13 +124,18 @@ struct DeviceContext {
     told: Told,
     /// The thread that launches most of its operations.
     main_thread: Option<u32>,
-    /// Indices of the processes that ran work on it.
+    /// Indices of the processes that ran work on it, in order.
     processes: Vec<u32>,
     /// Whether the report has API calls of a process that ran work on it, and is whole: else nothing tells which idle time there was.
     knows_host: bool,
 }
 
 impl DeviceContext {
+    /// Whether a process ran work on it. There may be as many processes as threads, and each thread is asked about.
+    fn is_of(&self, process: u32) -> bool {
+        self.processes.binary_search(&process).is_ok()
+    }
+
     fn window(&self) -> Interval {
         self.ops.window
     }

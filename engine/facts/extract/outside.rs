@@ -83,7 +83,7 @@ pub(super) fn teller(context: &Context<'_>, device: &DeviceContext, main: u32, s
         Some((timeline.api.times.at(*first as usize).start, *thread))
     };
     let Some((_, first)) = threads.filter_map(|thread| first_call(&thread)).min() else { return main };
-    if first == main || !device.processes.contains(&process) {
+    if first == main || !device.is_of(process) {
         return main;
     }
     let outside_ns = sides.iter().map(|side| side.len_ns().max(0)).fold(0, i64::saturating_add);

@@ -14,7 +14,7 @@ use crate::timeline::{NameId, Timeline};
 pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     let Some(recomputed) = &timeline.details.recomputed else { return };
     let window = device.window();
-    let is_own = |thread: u32| device.processes.contains(&timeline.process_of(thread));
+    let is_own = |thread: u32| device.is_of(timeline.process_of(thread));
     let own = recomputed.threads().filter(|(thread, _)| is_own(*thread)).flat_map(|(_, times)| times.iter());
     let count = own.filter(|operator| operator.overlap_ns(window) > 0).count();
     facts.set("recomputed_operator_count", count as i64);

@@ -46,7 +46,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         return;
     }
     let threads = timeline.ranges.threads.iter();
-    let own = threads.filter(|ranges| device.processes.contains(&timeline.process_of(ranges.thread)));
+    let own = threads.filter(|ranges| device.is_of(timeline.process_of(ranges.thread)));
     let operators = || own.clone().flat_map(|ranges| of_thread(ranges, &labels, device.window()));
     let is_backward = |label: u32| {
         let label = timeline.ranges.labels.get(label as usize);
