@@ -9,7 +9,7 @@ use super::code_waits::{self, SLEEPS};
 use crate::text::paths::file_name;
 use crate::timeline::columns::{Label, RangeKind};
 use crate::timeline::interval::Interval;
-use crate::timeline::samples::{CpuSamples, Frame};
+use crate::timeline::samples::CpuSamples;
 use crate::timeline::{NONE, NameId, Timeline, Times};
 
 /// What is done with code.
@@ -216,8 +216,7 @@ impl CodeStretches {
     /// Samples in a row that lie in a compiler or a loader.
     fn of_samples(&mut self, timeline: &Timeline) {
         let samples = &timeline.cpu_samples;
-        let marks: Vec<Option<(CodeWork, NameId)>> =
-            samples.frames.iter().map(|frame| mark_of(timeline, *frame)).collect();
+        let marks: Vec<Option<(CodeWork, NameId)>> = marks_of(timeline, samples);
         if marks.iter().all(Option::is_none) {
             return;
         }
@@ -267,8 +266,7 @@ impl CodeStretches {
     /// Calls of the OS whose own stack lies in a compiler, waits for compilers that ran as programs, and what leads to linking.
     fn of_waits(&mut self, timeline: &Timeline) {
         let stacked = &timeline.os_stacks;
-        let marks: Vec<Option<(CodeWork, NameId)>> =
-            stacked.samples.frames.iter().map(|frame| mark_of(timeline, *frame)).collect();
+        let marks: Vec<Option<(CodeWork, NameId)>> = marks_of(timeline, &stacked.samples);
         for row in 0..stacked.samples.len() {
             let mut stack = stacked.samples.stack(row).iter();
             let found = stack.find_map(|frame| marks.get(*frame as usize).copied().flatten());
@@ -298,16 +296,25 @@ struct Run {
     count: usize,
 }
 
-/// What a function tells of the work that it does for whatever calls it, and the name that tells it.
-fn mark_of(timeline: &Timeline, frame: Frame) -> Option<(CodeWork, NameId)> {
-    let (function, module) = (timeline.name(frame.function), timeline.name(frame.module));
-    if is_compiler_file(file_name(module)) {
-        return Some((CodeWork::Compile, frame.module));
-    }
+/// What each function of some stacks tells of the work that it does for whatever calls it, and the name that tells it.
+fn marks_of(timeline: &Timeline, stacks: &CpuSamples) -> Vec<Option<(CodeWork, NameId)>> {
+    // One function may be in many files, and its name may be long.
+    let mut of_functions: HashMap<NameId, Option<CodeWork>> = HashMap::default();
+    let marks = stacks.frames.iter().map(|frame| {
+        if is_compiler_file(file_name(timeline.name(frame.module))) {
+            return Some((CodeWork::Compile, frame.module));
+        }
+        let work = *of_functions.entry(frame.function).or_insert_with(|| work_of(timeline.name(frame.function)));
+        work.map(|work| (work, frame.function))
+    });
+    marks.collect()
+}
+
+fn work_of(function: &str) -> Option<CodeWork> {
     if COMPILER_FUNCTIONS.iter().any(|(part, _)| function.contains(part)) {
-        return Some((CodeWork::Compile, frame.function));
+        return Some(CodeWork::Compile);
     }
-    LOADERS.iter().any(|begin| function.starts_with(begin)).then_some((CodeWork::Load, frame.function))
+    LOADERS.iter().any(|begin| function.starts_with(begin)).then_some(CodeWork::Load)
 }
 
 fn is_compiler_file(file: &str) -> bool {
@@ -365,6 +372,7 @@ pub fn compiler_of(name: &str) -> &'static str {
 mod tests {
     use super::*;
     use crate::timeline::columns::ThreadRanges;
+    use crate::timeline::samples::Frame;
 
     #[test]
     fn ranges_are_told_by_what_they_are_called() {

@@ -10,6 +10,7 @@ pub mod capability;
 pub mod capture;
 pub mod columns;
 pub mod details;
+mod frames;
 pub mod interval;
 pub mod kernel_profiles;
 pub mod link;
@@ -34,6 +35,7 @@ pub use capture::{
 };
 pub use columns::{ApiCalls, Copies, GpuOps, Graphs, Kernels, Memsets, Migrations, OsCalls, Overheads, Ranges};
 pub use columns::{KernelShape, ThreadRanges, ThreadState, ThreadStates};
+pub use frames::{FrameTraits, TraitsOfFrames};
 pub use kernel_profiles::{Counter, Counters, KernelProfile, KernelProfiles, Page};
 pub use locations::{CallLocations, LocationCursor, SourceLocation};
 pub use names::{NameId, Names};

@@ -65,24 +65,55 @@ pub struct Called {
     is_telling: bool,
 }
 
-impl Called {
-    /// Of a function, by its name, which may be empty, and its file without the folder.
-    pub fn new(function: &str, file: &str) -> Self {
+/// What the name of a function tells of waits, whatever file holds it.
+#[derive(Debug, Clone, Copy)]
+pub struct CalledName {
+    is_mpi_call: bool,
+    is_without_message: bool,
+    /// It waits, or has no name; has the GPU do something: where it is of OpenMP.
+    may_wait_in_openmp: bool,
+    may_be_openmp_target: bool,
+    is_nccl: bool,
+    is_nccl_wait: bool,
+    is_named: bool,
+    is_root: bool,
+}
+
+impl CalledName {
+    /// Of a function's name, which may be empty.
+    pub fn new(function: &str) -> Self {
         let name = function.to_ascii_lowercase();
+        let is_without_message = MPI_WITHOUT_MESSAGE.iter().any(|part| name.contains(part));
+        Self {
+            is_mpi_call: begins_with_any(&name, &MPI_CALLS) && !is_without_message,
+            is_without_message,
+            may_wait_in_openmp: name.is_empty() || OPENMP_WAITS.iter().any(|part| name.contains(part)),
+            may_be_openmp_target: name.contains(OPENMP_TARGET),
+            is_nccl: begins_with_any(function, &NCCL_CALLS),
+            is_nccl_wait: begins_with_any(function, &NCCL_WAITS),
+            is_named: !name.is_empty(),
+            is_root: modules::is_root(function),
+        }
+    }
+}
+
+impl Called {
+    /// Of a function, by what its name tells, and its file without the folder.
+    pub fn of(name: CalledName, file: &str) -> Self {
         let is_openmp = begins_with_any(file, &OPENMP_FILES);
         Self {
             is_mpi: begins_with_any(file, &MPI_FILES),
-            is_mpi_call: is_mpi_call(&name),
-            is_without_message: MPI_WITHOUT_MESSAGE.iter().any(|part| name.contains(part)),
+            is_mpi_call: name.is_mpi_call,
+            is_without_message: name.is_without_message,
             is_openmp,
-            is_openmp_wait: is_openmp && (name.is_empty() || OPENMP_WAITS.iter().any(|part| name.contains(part))),
-            is_openmp_target: is_openmp && name.contains(OPENMP_TARGET),
-            is_nccl: begins_with_any(function, &NCCL_CALLS),
-            is_nccl_wait: begins_with_any(function, &NCCL_WAITS),
+            is_openmp_wait: is_openmp && name.may_wait_in_openmp,
+            is_openmp_target: is_openmp && name.may_be_openmp_target,
+            is_nccl: name.is_nccl,
+            is_nccl_wait: name.is_nccl_wait,
             is_program: modules::is_program(file),
             is_system: modules::is_system(file),
-            is_named: !name.is_empty(),
-            is_telling: !name.is_empty() && !modules::is_plumbing(file) && !modules::is_root(function),
+            is_named: name.is_named,
+            is_telling: name.is_named && !modules::is_plumbing(file) && !name.is_root,
         }
     }
 
@@ -162,7 +193,7 @@ mod tests {
     use super::*;
 
     fn stack(frames: &[(&str, &str)]) -> Vec<Called> {
-        frames.iter().map(|(function, file)| Called::new(function, file)).collect()
+        frames.iter().map(|(function, file)| Called::of(CalledName::new(function), file)).collect()
     }
 
     fn told<'all>(frames: &[(&'all str, &'all str)]) -> Option<(Peers, &'all str, &'all str)> {

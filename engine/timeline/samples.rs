@@ -1,18 +1,13 @@
 //! Samples of the call stacks of threads that call CUDA, as a profiler takes them while they run on a CPU.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
+use super::NONE;
+pub use super::frames::Frame;
+use super::frames::TraitsOfFrames;
 use super::interval::Interval;
-use super::{NONE, NameId};
-
-/// A function on a call stack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Frame {
-    /// Its name; [`NONE`](super::NONE) where only an address is known.
-    pub function: NameId,
-    /// The file that holds it, with its folders; [`NONE`](super::NONE) where that is not known.
-    pub module: NameId,
-}
+use super::names::Names;
 
 /// Columns of samples, by thread and time.
 #[derive(Debug, Default)]
@@ -27,6 +22,8 @@ pub struct CpuSamples {
     stacks: Vec<u32>,
     /// Every function, once.
     pub frames: Vec<Frame>,
+    /// What [`Self::traits`] gives.
+    traits: OnceLock<TraitsOfFrames>,
 }
 
 impl CpuSamples {
@@ -76,6 +73,11 @@ impl CpuSamples {
         gaps.retain(|gap| *gap > 0);
         gaps.sort_unstable();
         gaps.get(gaps.len() / 2).copied()
+    }
+
+    /// What the names and files of the functions tell, by those that they are called by.
+    pub fn traits(&self, names: &Names) -> &TraitsOfFrames {
+        self.traits.get_or_init(|| TraitsOfFrames::new(names, &self.frames))
     }
 
     /// Whether a function has a name, or is in a file that is known.

@@ -7,8 +7,8 @@ use foldhash::HashSet;
 
 use super::peers::{self, PeerWaits};
 use super::profile::{
-    CALLER_SHARE, MIN_COVERED_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, covered_share, is_asked_for, is_in_cuda,
-    is_plumbing, is_profiler, is_system,
+    CALLER_SHARE, MIN_COVERED_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, covered_share, is_asked_for, is_plumbing,
+    is_profiler, is_system,
 };
 use super::{DeviceContext, beside_rounds};
 use crate::facts::Entity;
@@ -171,8 +171,9 @@ fn drivers(timeline: &Timeline, device: &DeviceContext, samples: &[u32]) -> Root
     let (all, window) = (&timeline.cpu_samples, device.window());
     let threads: BTreeSet<u32> =
         samples.iter().filter_map(|sample| all.thread.get(*sample as usize)).copied().collect();
+    let traits = all.traits(&timeline.names);
     let is_call = |sample: &usize| {
-        let is_cuda = |frame: &u32| all.frames.get(*frame as usize).is_some_and(|frame| is_in_cuda(timeline, *frame));
+        let is_cuda = |frame: &u32| traits.of(*frame).is_in_cuda;
         let is_within = all.time_ns.get(*sample).is_some_and(|ns| (window.start..window.end).contains(ns));
         is_within && all.stack(*sample).iter().any(is_cuda)
     };
@@ -196,10 +197,10 @@ fn of_host_code(timeline: &Timeline, samples: Weighed, outer: &Outer, facts: &mu
     let is_root = |frame: Frame| outer.roots.contains(&(frame.function, frame.module));
     let parts = profile.innermost_telling();
     // What lies in a driver itself is its own matter; of the rest, what it calls tells more than it.
-    let is_driver = |frame: Frame| {
-        let part = parts.iter().find(|(function, _)| profile.frame(*function) == frame);
-        outer.drivers.contains(&(frame.function, frame.module)) && part.is_none_or(|(_, share)| *share < OWN_SHARE)
-    };
+    // There may be as many functions as samples, and each of them is asked about.
+    let own = parts.iter().take_while(|(_, share)| *share >= OWN_SHARE).map(|(function, _)| profile.frame(*function));
+    let own: Vec<Frame> = own.collect();
+    let is_driver = |frame: Frame| outer.drivers.contains(&(frame.function, frame.module)) && !own.contains(&frame);
     let told = || parts.iter().filter(|(function, _)| !is_driver(profile.frame(*function)));
     let is_parted = told().next().is_some_and(|(_, share)| *share >= MIN_NAMED_SHARES[0]);
     let fits = |frame: Frame| !is_profiler(timeline, frame) && !is_root(frame);
@@ -291,7 +292,7 @@ fn of_blocked(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
 
 /// Whether the scheduler's record tells when threads of a device's processes were off the CPU.
 fn is_scheduled(timeline: &Timeline, device: &DeviceContext) -> bool {
-    let of_device = |thread: u32| device.processes.contains(&timeline.process_of(thread));
+    let of_device = |thread: u32| device.is_of(timeline.process_of(thread));
     timeline.thread_states.thread.iter().any(|thread| of_device(*thread))
 }
 

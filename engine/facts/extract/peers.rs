@@ -10,34 +10,27 @@ use super::projection::told_name;
 use crate::facts::Entity;
 use crate::ledger::Account;
 use crate::ledger::reading::RangeIdle;
-use crate::text::paths::file_name;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::peers::{Called, PEER_LIBRARIES, Peers, Wait, is_mpi_call, wait_of};
-use crate::timeline::{CpuSamples, Timeline, modules};
+use crate::timeline::{CpuSamples, Timeline, TraitsOfFrames};
 
 /// A caller that this part of the waits lies in is the one to name, in percent; otherwise two are.
 const MAIN_PERCENT: i64 = 60;
 
-/// The functions that stacks of a recording name, by what they tell of waits; empty where none tells anything.
-struct Known(Vec<Called>);
+/// The functions that stacks of a recording name, by what they tell of waits.
+struct Known<'all>(&'all TraitsOfFrames);
 
-impl Known {
-    fn of(timeline: &Timeline, stacks: &CpuSamples) -> Self {
-        let called = stacks.frames.iter().map(|frame| {
-            let function = modules::without_arguments(timeline.name(frame.function));
-            Called::new(function, file_name(timeline.name(frame.module)))
-        });
-        let known: Vec<Called> = called.collect();
-        Self(if known.iter().any(Called::may_wait) { known } else { Vec::new() })
+impl<'all> Known<'all> {
+    fn of(timeline: &Timeline, stacks: &'all CpuSamples) -> Self {
+        Self(stacks.traits(&timeline.names))
     }
 
     /// The wait that a stack tells, with the indices of the functions that stand for its call and its caller.
     fn wait(&self, stack: &[u32]) -> Option<(Peers, Option<u32>, Option<u32>)> {
-        if self.0.is_empty() {
+        if !self.0.may_wait() {
             return None;
         }
-        let called: Vec<Called> =
-            stack.iter().map(|frame| self.0.get(*frame as usize).copied().unwrap_or_default()).collect();
+        let called: Vec<Called> = stack.iter().map(|frame| self.0.of(*frame).called).collect();
         let Wait { peers, call, caller } = wait_of(&called)?;
         let function = |place: Option<usize>| place.and_then(|place| stack.get(place)).copied();
         Some((peers, function(call), function(caller)))

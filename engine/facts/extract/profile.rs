@@ -10,7 +10,7 @@ use crate::text::paths::{file_name, without_folders};
 use crate::text::{escape, kernel_names};
 use crate::timeline::modules;
 use crate::timeline::samples::Frame;
-use crate::timeline::{CpuSamples, NONE, NameId, Timeline};
+use crate::timeline::{CpuSamples, FrameTraits, NONE, NameId, Timeline};
 
 /// What the profiler asks in the program's place before it sets itself up.
 pub(super) const FIRST_OF_PROFILER: &str = "cuModuleGetLoadingMode";
@@ -39,16 +39,6 @@ pub(super) fn is_system(timeline: &Timeline, frame: Frame) -> bool {
     modules::is_system(file_of(timeline, frame))
 }
 
-/// Whether it belongs to CUDA itself: its driver or its runtime.
-pub(super) fn is_cuda(timeline: &Timeline, frame: Frame) -> bool {
-    modules::is_cuda(file_of(timeline, frame))
-}
-
-/// Whether it is a call of CUDA, or within one.
-pub(super) fn is_in_cuda(timeline: &Timeline, frame: Frame) -> bool {
-    is_cuda(timeline, frame) || modules::is_cuda_call(timeline.name(frame.function))
-}
-
 /// Whether it belongs to the profiler.
 pub(super) fn is_profiler(timeline: &Timeline, frame: Frame) -> bool {
     modules::is_profiler(file_of(timeline, frame))
@@ -66,6 +56,10 @@ pub(super) fn is_plumbing(timeline: &Timeline, frame: Frame) -> bool {
 
 /// Longer names of functions are not looked into for one that is called the same.
 const MAX_COMPARED_BYTES: usize = 1_000;
+/// Bytes of names that are looked into for one function, over all GPUs, and what of that each name counts beside its own: in a program
+/// of half a million functions one that is called the same may be missed.
+const MAX_COMPARED_BYTES_OF_ALL: usize = 64 << 20;
+const COMPARING_BYTES: usize = 64;
 
 /// The name of a function of stacks as it is told: in short, unless another function of its file is called the same in short.
 pub(super) fn name_of(timeline: &Timeline, stacks: &CpuSamples, frame: Option<Frame>) -> String {
@@ -74,15 +68,15 @@ pub(super) fn name_of(timeline: &Timeline, stacks: &CpuSamples, frame: Option<Fr
     let short = in_short(full);
     // Another's name holds the end of this one's, whatever its arguments.
     let last = short.rsplit("::").next().unwrap_or(&short);
-    let is_alike = |other: &Frame| {
-        let name = timeline.name(other.function);
-        other.module == frame.module
-            && other.function != frame.function
-            && name.len() <= MAX_COMPARED_BYTES
-            && name.contains(last)
-            && in_short(name) == short
-    };
-    let name = if !short.is_empty() && stacks.frames.iter().any(is_alike) {
+    let of_module = stacks.frames.iter().filter(|other| other.module == frame.module);
+    let others = of_module.filter(|other| other.function != frame.function).map(|other| timeline.name(other.function));
+    let mut left = MAX_COMPARED_BYTES_OF_ALL / timeline.devices.len().max(1);
+    let mut others = others.filter(|name| name.len() <= MAX_COMPARED_BYTES).take_while(|name| {
+        left = left.saturating_sub(name.len() + COMPARING_BYTES);
+        left > 0
+    });
+    let is_alike = |name: &str| name.contains(last) && in_short(name) == short;
+    let name = if !short.is_empty() && others.any(is_alike) {
         escape::shorten_middle(modules::without_hash(full), MAX_DISTINCT_CHARS)
     } else {
         short
@@ -185,7 +179,7 @@ impl<'all> Profile<'all> {
 
     /// The functions of the program that call CUDA in most of the stacks, all of which lie in calls of it.
     pub(super) fn callers_of_cuda(&self) -> HashSet<(NameId, NameId)> {
-        let is_cuda = |function: u32| is_in_cuda(self.timeline, self.frame(function));
+        let is_cuda = |function: u32| self.traits(function).is_in_cuda;
         let mut held: BTreeMap<Frame, i64> = BTreeMap::new();
         for (stack, weight) in &self.weighed.0 {
             let stack = self.stacks.stack(*stack as usize);
@@ -240,14 +234,9 @@ impl<'all> Profile<'all> {
         self.innermost(fits, |stack| stack).map(|(function, _)| function)
     }
 
-    /// Whether a function tells what the program does: it has a name, and is neither of a library of the system or of C++ or an
-    /// interpreter nor merely where a program begins outside of itself.
-    fn is_telling(&self, function: u32) -> bool {
-        let frame = self.frame(function);
-        let name = self.timeline.name(frame.function);
-        let is_of_others =
-            modules::is_root(name) || modules::is_of_interpreter(name) || modules::is_of_standard_library(name);
-        !name.is_empty() && !is_of_others && !is_plumbing(self.timeline, frame)
+    /// What the name and the file of a function tell.
+    fn traits(&self, function: u32) -> FrameTraits {
+        self.stacks.traits(&self.timeline.names).of(function)
     }
 
     /// The function that tells and that most stacks with a function name as the first around it, and in how many of those that
@@ -257,7 +246,7 @@ impl<'all> Profile<'all> {
         for (stack, weight) in &self.weighed.0 {
             let mut stack = self.stacks.stack(*stack as usize).iter().copied();
             if stack.any(|frame| frame == function)
-                && let Some(caller) = stack.find(|caller| self.is_telling(*caller))
+                && let Some(caller) = stack.find(|caller| self.traits(*caller).is_telling)
             {
                 *votes.entry(caller).or_default() += weight;
             }
@@ -272,13 +261,11 @@ impl<'all> Profile<'all> {
     pub(super) fn innermost_telling(&self) -> Vec<(u32, f64)> {
         let mut weights: BTreeMap<u32, i64> = BTreeMap::new();
         for (stack, weight) in &self.weighed.0 {
-            let mut stack = self.stacks.stack(*stack as usize).iter().copied();
-            let is_profiler = |function: u32| is_profiler(self.timeline, self.frame(function));
-            let first = stack.find(|function| self.is_telling(*function) || is_profiler(*function));
-            let is_own = |function: &u32| {
-                !is_profiler(*function) && !modules::is_entry(self.timeline.name(self.frame(*function).function))
-            };
-            if let Some(function) = first.filter(is_own) {
+            let stack = self.stacks.stack(*stack as usize).iter().copied();
+            let first = stack.map(|function| (function, self.traits(function)));
+            let first = first.clone().find(|(_, traits)| traits.is_telling || traits.is_profiler);
+            let is_own = |(_, traits): &(u32, FrameTraits)| !traits.is_profiler && !traits.is_entry;
+            if let Some((function, _)) = first.filter(is_own) {
                 *weights.entry(function).or_default() += weight;
             }
         }
@@ -302,11 +289,14 @@ impl<'all> Profile<'all> {
     pub(super) fn module(&self) -> Option<(NameId, f64)> {
         let mut held: BTreeMap<NameId, i64> = BTreeMap::new();
         let mut innermost: BTreeMap<NameId, i64> = BTreeMap::new();
-        let frames_of = |stack: u32| self.stacks.stack(stack as usize).iter().map(|frame| self.frame(*frame));
+        let frames_of = |stack: u32| self.stacks.stack(stack as usize).iter().copied();
+        let is_telling = |function: &u32| {
+            let traits = self.traits(*function);
+            !traits.is_plumbing && !self.is_entry(traits)
+        };
         for (stack, weight) in &self.weighed.0 {
-            let frames = frames_of(*stack);
-            let telling = frames.filter(|frame| !is_plumbing(self.timeline, *frame) && !self.is_entry(*frame));
-            let modules: Vec<NameId> = telling.map(|frame| frame.module).collect();
+            let modules: Vec<NameId> =
+                frames_of(*stack).filter(is_telling).map(|function| self.frame(function).module).collect();
             if let Some(first) = modules.first() {
                 *innermost.entry(*first).or_default() += weight;
             }
@@ -318,7 +308,7 @@ impl<'all> Profile<'all> {
         let (main, _) =
             most.max_by_key(|(module, weight)| (innermost.get(module).copied(), *weight, Reverse(*module)))?;
         // All that lies in the file, the beginning of the program and what has no name among it.
-        let is_in = |stack: u32| frames_of(stack).any(|frame| frame.module == main);
+        let is_in = |stack: u32| frames_of(stack).any(|function| self.frame(function).module == main);
         let held: i64 = self.weighed.0.iter().filter(|(stack, _)| is_in(*stack)).map(|(_, weight)| *weight).sum();
         Some((main, held as f64 / self.whole.max(1) as f64))
     }
@@ -328,7 +318,7 @@ impl<'all> Profile<'all> {
     fn innermost(&self, fits: impl Fn(Frame) -> bool, part: impl Fn(&'all [u32]) -> &'all [u32]) -> Option<(u32, i64)> {
         let is_candidate = |function: u32| {
             let (frame, held) = (self.frame(function), self.held(function));
-            held.weight * 100 >= self.whole * self.least_percent && fits(frame) && self.tells(frame, held)
+            held.weight * 100 >= self.whole * self.least_percent && fits(frame) && self.tells(function, held)
         };
         let candidates: BTreeSet<u32> = self.held.keys().copied().filter(|function| is_candidate(*function)).collect();
         let mut votes: BTreeMap<u32, i64> = BTreeMap::new();
@@ -341,15 +331,14 @@ impl<'all> Profile<'all> {
         votes.into_iter().max_by_key(|(function, votes)| (*votes, self.held(*function).weight, Reverse(*function)))
     }
 
-    fn is_entry(&self, frame: Frame) -> bool {
-        let name = self.timeline.name(frame.function);
-        modules::is_entry(name) && !(self.tells_entries && modules::is_program_entry(name))
+    const fn is_entry(&self, traits: FrameTraits) -> bool {
+        traits.is_entry && !(self.tells_entries && traits.is_program_entry)
     }
 
     /// Whether the name of a function says what is done: that of a program's beginning only where most of it is in itself.
-    fn tells(&self, frame: Frame, held: Held) -> bool {
-        let name = self.timeline.name(frame.function);
-        let is_entry = self.is_entry(frame) && 2 * held.innermost < self.whole;
+    fn tells(&self, function: u32, held: Held) -> bool {
+        let name = self.timeline.name(self.frame(function).function);
+        let is_entry = self.is_entry(self.traits(function)) && 2 * held.innermost < self.whole;
         !name.is_empty() && !is_entry && !modules::is_of_interpreter(name)
     }
 }

@@ -2,7 +2,7 @@
 
 use foldhash::{HashMap, HashSet};
 
-use super::profile::{FIRST_OF_PROFILER, is_cuda, is_system};
+use super::profile::{FIRST_OF_PROFILER, is_system};
 use super::{Context, framework, refused};
 use crate::facts::store::EntityId;
 use crate::facts::{Entity, EntityKind, Facts};
@@ -346,8 +346,8 @@ fn is_torn_down(timeline: &Timeline) -> bool {
 /// The outermost function of CUDA on a stack, where something else than the profiler and the beginnings of threads called it.
 fn called_by_program(timeline: &Timeline, stack: &[u32]) -> Option<u32> {
     let frame_of = |function: &u32| timeline.cpu_samples.frames.get(*function as usize).copied();
-    let outermost =
-        stack.iter().rposition(|function| frame_of(function).is_some_and(|frame| is_cuda(timeline, frame)))?;
+    let traits = timeline.cpu_samples.traits(&timeline.names);
+    let outermost = stack.iter().rposition(|function| traits.of(*function).is_cuda)?;
     let name = timeline.name(frame_of(&stack[outermost])?.function);
     if REGISTRATION.iter().any(|beginning| name.starts_with(beginning)) {
         return None;
