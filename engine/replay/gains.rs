@@ -390,7 +390,7 @@ impl<'all> Replay<'all> {
             let before_ns = if index > 0 { of_later.as_deref() } else { self.host_code_ns(world, &play) };
             play.apply(*change, extent, &self.setting, before_ns);
         }
-        let is_changed = play.edges != *edges || play.turns != turns || matches!(play.shares, Cow::Owned(_));
+        let is_changed = !play.has_edges(edges) || play.turns != turns || matches!(play.shares, Cow::Owned(_));
         let left = |times: &[i64]| Left {
             step_ns: model.step_ns(times),
             busy_ns: model.busy_ns(times, self.setting.own_device()),

@@ -16,6 +16,7 @@ mod model;
 mod most;
 mod record;
 mod setting;
+mod size;
 mod typical;
 mod waits;
 

@@ -133,7 +133,12 @@ pub(super) struct Play<'model> {
     pub(super) turns: Turns,
     /// What share of its device each kernel fills, by operation. Kernels that fill a device take turns.
     pub(super) shares: Cow<'model, [f32]>,
+    /// Whether edges were added that are not in their places yet.
+    has_added: bool,
 }
+
+/// Edges that are compared before it is asked whether one differs.
+const EDGES_AT_ONCE: usize = 256;
 
 impl<'model> Play<'model> {
     pub(super) fn new(model: &'model Model) -> Self {
@@ -142,7 +147,8 @@ impl<'model> Play<'model> {
 
     /// With other edges than those of the model.
     pub(super) fn of(model: &'model Model, edges: &[Edge]) -> Self {
-        Self { model, edges: edges.to_vec(), turns: Turns::default(), shares: Cow::Borrowed(&model.shares) }
+        let shares = Cow::Borrowed(&*model.shares);
+        Self { model, edges: edges.to_vec(), turns: Turns::default(), shares, has_added: false }
     }
 
     /// When each event comes.
@@ -188,15 +194,32 @@ impl<'model> Play<'model> {
         runs
     }
 
-    /// Puts edges in the order in which they are played, after some were added.
-    pub(super) fn sort(&mut self) {
-        // Most changes add none.
-        if self.edges.iter().any(|edge| edge.from >= edge.to) {
-            self.edges.retain(|edge| edge.from < edge.to);
+    /// Adds an edge, which is played once [`Self::sort`] has put it in its place.
+    pub(super) fn add(&mut self, from: u32, to: u32, lag_ns: i64, why: Why) {
+        if from < to {
+            self.edges.push(Edge { from, to, lag_ns, why });
+            self.has_added = true;
         }
-        if !self.edges.is_sorted_by_key(|edge| edge.to) {
+    }
+
+    /// Puts edges in the order in which they are played, after some were added: most changes add none.
+    pub(super) fn sort(&mut self) {
+        if std::mem::take(&mut self.has_added) {
             self.edges.sort_by_key(|edge| edge.to);
         }
+    }
+
+    /// Whether its edges are these. They mostly are, and there are as many as a change looks through: they are compared many at once.
+    pub(super) fn has_edges(&self, others: &[Edge]) -> bool {
+        let differ = |(one, other): (&Edge, &Edge)| {
+            let lags = (one.lag_ns ^ other.lag_ns).cast_unsigned();
+            lags | u64::from((one.from ^ other.from) | (one.to ^ other.to)) | u64::from(one.why as u8 ^ other.why as u8)
+        };
+        let is_same = |(ones, others): (&[Edge], &[Edge])| {
+            ones.iter().zip(others).map(differ).fold(0, |all, bits| all | bits) == 0
+        };
+        let chunks = self.edges.chunks(EDGES_AT_ONCE).zip(others.chunks(EDGES_AT_ONCE));
+        self.edges.len() == others.len() && chunks.into_iter().all(is_same)
     }
 }
 
@@ -429,6 +452,25 @@ fn copies_take_turns(ops: &[Op]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn edges_are_the_same_where_all_of_each_is() {
+        let part = Part { calls: Vec::new(), threads: Vec::new(), ops: Vec::new(), step_count: 0 };
+        let edge = |from: u32| Edge { from, to: from + 1, lag_ns: 5, why: Why::Run };
+        let edges: Vec<Edge> = (0..3 * EDGES_AT_ONCE as u32).map(edge).collect();
+        let model = Model { edges: edges.clone(), ..Model::new(part) };
+        let play = Play::new(&model);
+        assert!(play.has_edges(&edges) && !play.has_edges(&edges[1..]) && !play.has_edges(&[]));
+        let changes: [fn(&mut Edge); 4] =
+            [|edge| edge.from += 1, |edge| edge.to += 1, |edge| edge.lag_ns = -5, |edge| edge.why = Why::Call];
+        for change in changes {
+            for place in [0, EDGES_AT_ONCE, edges.len() - 1] {
+                let mut others = edges.clone();
+                change(&mut others[place]);
+                assert!(!play.has_edges(&others), "{:?}", others[place]);
+            }
+        }
+    }
 
     #[test]
     fn copies_take_the_first_gap_of_the_one_engine() {

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use foldhash::HashMap;
 
-use super::{NoReplay, Subject, typical};
+use super::{NoReplay, Subject, size, typical};
 use crate::ledger::{Activity, DeviceOps, OpKind};
-use crate::limits::USUAL_DEVICE_COUNT;
 use crate::steps::Step;
 use crate::timeline::api::{ApiClass, MemoryCall, memory_call};
 use crate::timeline::columns::{Direction, HostMemory, RangeKind};
@@ -14,10 +13,6 @@ use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 use crate::timeline::{NONE, ThreadRanges};
 
-/// Calls and operations that are played again at most, of an ordinary number of GPUs: a representative part of the steady state.
-/// Each GPU has a replay of its own, in which all of them are; of more GPUs they are so many fewer that all replays together become
-/// shorter.
-pub(super) const MAX_EVENT_COUNT: usize = 30_000;
 /// Threads that are played again at most: each is held against all others where it was silent.
 const MAX_THREAD_COUNT: usize = 64;
 /// Steps that are played again at most.
@@ -124,8 +119,8 @@ impl Part {
             return Err(NoReplay::NoCalls);
         }
         let mut count = subject.steps.len().min(most_steps);
-        let devices = subject.devices.len().max(USUAL_DEVICE_COUNT);
-        let most = MAX_EVENT_COUNT * USUAL_DEVICE_COUNT / devices * USUAL_DEVICE_COUNT / devices;
+        let most = size::most_events(subject.devices.len());
+        let own_most = most.min(size::most_own_events(subject.devices.len()));
         loop {
             if count < 2 {
                 return Err(NoReplay::TooLong);
@@ -139,7 +134,9 @@ impl Part {
             let ops = subject.devices.iter().map(begun).sum::<usize>();
             if calls.max(ops) <= most && callers <= MAX_THREAD_COUNT {
                 let part = Self::collect(subject, &threads, &host);
-                return if part.is_known() { Ok(part) } else { Err(NoReplay::NoCalls) };
+                if part.calls.len().max(part.ops.len()) <= own_most {
+                    return if part.is_known() { Ok(part) } else { Err(NoReplay::NoCalls) };
+                }
             }
             count /= 2;
         }

@@ -6,10 +6,10 @@ mod operations;
 use foldhash::HashMap;
 
 use super::model::{Edge, Model, What, Why};
-use super::record::{MAX_EVENT_COUNT, Part};
+use super::record::Part;
+use super::size::most_own_events;
 use super::{Assumption, NoReplay};
 use crate::ledger::OpKind;
-use crate::limits::USUAL_DEVICE_COUNT;
 use crate::timeline::Timeline;
 
 /// Between the end of an operation and the start of the next in its stream, where nothing was measured.
@@ -26,9 +26,9 @@ const SILENT_NS: i64 = 20_000;
 const MAX_LOOK_BACK: usize = 16;
 /// Streams that one wait waits for at most.
 const MAX_WAITED_STREAM_COUNT: usize = 64;
-/// Edges of a model at most, of an ordinary number of GPUs: ordinary recordings have one or two for each event, a wait for many
-/// streams one for each of them. Each GPU has a model, and each change plays all of its edges again.
-const MAX_EDGE_COUNT: usize = 8 * MAX_EVENT_COUNT;
+/// Edges of a model at most for each event that it may have: ordinary recordings have one or two, a wait for many streams one for each
+/// of them. Each GPU has a model, and each change plays all of its edges again.
+const MAX_EDGES_PER_EVENT: usize = 8;
 /// What is not explained may be this share of a step: it stays in every replay.
 const CLOSE_SHARE: f64 = 0.05;
 /// More than this of a step is worth a word.
@@ -98,7 +98,7 @@ impl<'all> Builder<'all> {
             of_stream,
             stream_index,
             by_end,
-            most_edges: MAX_EDGE_COUNT * USUAL_DEVICE_COUNT / timeline.devices.len().max(USUAL_DEVICE_COUNT),
+            most_edges: MAX_EDGES_PER_EVENT * most_own_events(timeline.devices.len()),
             assumptions: Vec::new(),
             unexplained: Vec::new(),
         }

@@ -7,7 +7,7 @@ use foldhash::HashMap;
 use super::super::Role;
 use super::super::attention::{WrittenOut, is_of_heads, written_out};
 use super::super::chains::{Link, PAIR_COUNT, chains};
-use super::super::model::{Edge, Play, What, Why};
+use super::super::model::{Play, What, Why};
 use super::super::record::Op;
 use super::super::setting::Setting;
 use super::{Extent, by_stream};
@@ -113,7 +113,7 @@ impl Play<'_> {
         self.edges = edges;
         for (from, op) in added {
             let to = model.op_events[op as usize].0;
-            self.edges.push(Edge { from, to, lag_ns: setting.spacing_ns, why: Why::Stream });
+            self.add(from, to, setting.spacing_ns, Why::Stream);
         }
         self.take_turns(extent, setting);
     }

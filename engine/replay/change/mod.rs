@@ -333,10 +333,6 @@ impl Play<'_> {
         }
         self.edges = edges;
     }
-
-    fn add(&mut self, from: u32, to: u32, lag_ns: i64, why: Why) {
-        self.edges.push(Edge { from, to, lag_ns, why });
-    }
 }
 
 /// The operations of each stream, in order.
