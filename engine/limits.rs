@@ -20,8 +20,13 @@ pub const MAX_NAME_BYTES: usize = 8 << 10;
 pub const MAX_NAME_COUNT: usize = 2_000_000;
 /// Names of kernels that are demangled; further ones stay as they are. Reading one takes tens of microseconds.
 pub const MAX_DEMANGLED_NAME_COUNT: usize = 50_000;
-/// Different ranges, each with its domain, over all GPUs: each has idle times of its own on each GPU.
+/// Different ranges, each with its domain and its process, over all GPUs: each has idle times of its own on each GPU.
 pub const MAX_RANGE_LABEL_COUNT: usize = 1_000_000;
+/// Different functions that are called of CUDA, of the operating system and of what the profiler does itself: each has idle times of
+/// its own on each GPU. CUDA has two thousand.
+pub const MAX_CALL_NAME_COUNT: usize = 10_000;
+/// Different places in the program's own code that calls are made at, over all GPUs: the same.
+pub const MAX_CALL_PLACE_COUNT: usize = 1_000_000;
 /// Entities of one kind of one device that have facts of their own: rules are asked about each.
 pub const MAX_ENTITY_OF_DEVICE_COUNT: usize = 1_000;
 /// Entities of one kind over all devices: nobody reads ten thousand of them.
@@ -284,6 +289,8 @@ mod tests {
             ("different names", vec![count(MAX_NAME_COUNT as u64)]),
             ("mangled names of kernels", vec![count(MAX_DEMANGLED_NAME_COUNT as u64)]),
             ("different ranges", vec![count(MAX_RANGE_LABEL_COUNT as u64)]),
+            ("different functions that are called", vec![count(MAX_CALL_NAME_COUNT as u64)]),
+            ("places in the program's own code", vec![count(MAX_CALL_PLACE_COUNT as u64)]),
             (
                 "kernels, streams",
                 vec![count(MAX_ENTITY_OF_DEVICE_COUNT as u64), count(MAX_ENTITY_OF_KIND_COUNT as u64)],

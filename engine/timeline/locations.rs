@@ -5,7 +5,7 @@ use std::fmt;
 use foldhash::HashMap;
 
 use super::ThreadRanges;
-use crate::limits::MAX_OPEN_RANGE_COUNT;
+use crate::limits::{MAX_CALL_PLACE_COUNT, MAX_OPEN_RANGE_COUNT};
 
 /// A line of the program's own code, or a function where stacks name no lines. The names are hostile.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -52,6 +52,22 @@ impl CallLocations {
     pub(crate) fn with_threads(self, mut threads: Vec<ThreadRanges>) -> Self {
         threads.sort_by_key(|ranges| ranges.thread);
         Self { threads, ..self }
+    }
+
+    /// The first places, as many as each of so many devices may tell apart: calls at further ones, and threads there, are nowhere that
+    /// is known. Returns how many places are left out.
+    pub(crate) fn bound(&mut self, device_count: usize) -> u64 {
+        let most = MAX_CALL_PLACE_COUNT / device_count.max(1);
+        let Some(beyond) = self.list.len().checked_sub(most).filter(|beyond| *beyond > 0) else { return 0 };
+        let is_told = |place: u32| (place as usize) < most;
+        self.list.truncate(most);
+        self.of_call.retain(|_, place| is_told(*place));
+        for ranges in &mut self.threads {
+            let told = ranges.times.iter().zip(&ranges.label).filter(|(_, place)| is_told(**place));
+            let (times, label) = told.map(|(times, place)| (times, *place)).unzip();
+            (ranges.times, ranges.label) = (times, label);
+        }
+        beyond as u64
     }
 
     pub(super) fn threads_mut(&mut self) -> impl Iterator<Item = &mut ThreadRanges> {

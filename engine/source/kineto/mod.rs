@@ -151,6 +151,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     let locate = || (places.recomputed(&timeline), places.locate(&timeline, options.root.as_deref()));
     let ((recomputed, located), lost) = parallel::both(on, locate, || lost::launches(&timeline, uncorrelated));
     timeline.call_locations = located.unwrap_or_default();
+    timeline.reached.merged_name_count += timeline.call_locations.bound(timeline.devices.len());
     details.describe(&mut timeline, &summary.metadata);
     timeline.details.recomputed = recomputed;
     pids.name(&mut timeline);

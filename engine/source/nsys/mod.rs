@@ -172,6 +172,7 @@ fn read_database(
     timeline.surroundings.compiler_runs = compilers::read(&db, &schema, &mut timeline, limits)?;
     let located = callchains::locations(&db, &schema, &timeline, options.root.as_deref(), limits)?;
     timeline.call_locations = located.locations;
+    timeline.reached.merged_name_count += timeline.call_locations.bound(timeline.devices.len());
     timeline.reached.row_count += located.beyond;
     Ok(Content::Report(Box::new(timeline)))
 }

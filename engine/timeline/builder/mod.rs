@@ -261,6 +261,7 @@ impl Builder {
         };
         let (in_order, ()) = parallel::both(on, || ranges.in_order(&threads), resolve);
         self.timeline.ranges.threads = in_order;
+        ranges::bound(&mut self.timeline);
         ranges::close(&mut self.timeline);
         let dropped = self.dropped.into_iter();
         self.timeline.dropped = dropped.map(|((events, reason), count)| Dropped { events, reason, count }).collect();

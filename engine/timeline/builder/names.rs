@@ -8,6 +8,7 @@ use foldhash::{HashMap, HashSet};
 use super::Builder;
 use super::keys::{Intern, Keys, NameKey};
 use super::limits::Limits;
+use crate::limits::MAX_CALL_NAME_COUNT;
 use crate::text::mangled::Demangler;
 use crate::text::{cut, kernel_names};
 use crate::timeline::api::normal_name;
@@ -188,7 +189,17 @@ impl Builder {
             let KernelNames { name, full_name, function } = names;
             timeline.kernels.shapes.push(KernelShape { name, full_name, function, geometry });
         }
-        let of_calls = names.list().iter().map(|name| interner.resolve(*name, strings, texts)).collect();
+        let mut called: HashSet<NameId> = HashSet::default();
+        let of_calls = names.list().iter().map(|name| {
+            let name = interner.resolve(*name, strings, texts);
+            if called.contains(&name) || called.len() < MAX_CALL_NAME_COUNT {
+                called.insert(name);
+                return name;
+            }
+            interner.reached.merged_name_count += 1;
+            interner.names.intern(OTHER_NAME)
+        });
+        let of_calls = of_calls.collect();
         let of_ranges = LabelNames {
             labels: labels.list().iter().map(|label| interner.resolve(label.name, strings, texts)).collect(),
             domains: domains.iter().map(|(_, _, name)| interner.resolve(*name, strings, texts)).collect(),

@@ -132,6 +132,52 @@ impl Builder {
     }
 }
 
+/// Holds the different ranges of all processes to the limit: each device tells each of them apart. Those beyond it share one label.
+pub(super) fn bound(timeline: &mut Timeline) {
+    bound_to(timeline, MAX_RANGE_LABEL_COUNT / timeline.devices.len().max(1));
+}
+
+fn bound_to(timeline: &mut Timeline, most: usize) {
+    let label_count = timeline.ranges.labels.len();
+    let processes = timeline.ranges.threads.iter().map(|ranges| timeline.process_of(ranges.thread));
+    let mut threads: Vec<(u32, usize)> = processes.zip(0..).collect();
+    threads.sort_unstable();
+    let process_count = threads.chunk_by(|one, next| one.0 == next.0).count();
+    if label_count.saturating_mul(process_count) <= most {
+        return;
+    }
+    let other = other_label(timeline);
+    let Timeline { ranges, reached, .. } = timeline;
+    // Of each label the last process that was seen to have it, and whether it is told apart there.
+    let mut seen: Vec<Option<(u32, bool)>> = vec![None; label_count];
+    let mut count = 0;
+    for (process, thread) in threads {
+        let Some(of_thread) = ranges.threads.get_mut(thread) else { continue };
+        for label in &mut of_thread.label {
+            let Some(seen) = seen.get_mut(*label as usize) else { continue };
+            if seen.is_none_or(|(of, _)| of != process) {
+                count += 1;
+                reached.merged_name_count += u64::from(count > most);
+                *seen = Some((process, count <= most));
+            }
+            if seen.is_some_and(|(_, is_told)| !is_told) {
+                *label = other;
+            }
+        }
+    }
+}
+
+/// The label that stands for those beyond the limit.
+fn other_label(timeline: &mut Timeline) -> u32 {
+    let label = Label { kind: RangeKind::default(), name: timeline.names.intern(OTHER_NAME), domain: 0 };
+    let labels = &mut timeline.ranges.labels;
+    let known = labels.iter().position(|known| *known == label).unwrap_or_else(|| {
+        labels.push(label);
+        labels.len() - 1
+    });
+    known as u32
+}
+
 /// Ends ranges that were never left.
 pub(super) fn close(timeline: &mut Timeline) {
     if timeline.ranges.threads.iter().any(|ranges| ranges.times.has_open()) {
@@ -147,4 +193,33 @@ fn last_moment(timeline: &Timeline) -> i64 {
     let of_range = |range: Interval| if range.end == i64::MAX { range.start } else { range.end };
     let left = timeline.ranges.threads.iter().flat_map(|ranges| ranges.times.iter()).map(of_range);
     ends.max().max(left.max()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::Thread;
+
+    #[test]
+    fn ranges_of_many_processes_are_as_many_as_those_of_one() {
+        let mut timeline = Timeline::default();
+        let label = |name| Label { kind: RangeKind::default(), name, domain: 0 };
+        timeline.ranges.labels = (0..3).map(|name| label(timeline.names.intern(format!("range {name}")))).collect();
+        for (process, labels) in [(1, [0, 1, 0]), (0, [2, 2, 0]), (1, [1, 2, 1])] {
+            let thread = timeline.threads.len() as u32;
+            timeline.threads.push(Thread { process, id: i64::from(thread) });
+            let times = (0..3).map(|start| Interval::new(start, start + 1)).collect();
+            timeline.ranges.threads.push(ThreadRanges { thread, times, label: labels.to_vec() });
+        }
+        let labels =
+            |timeline: &Timeline| timeline.ranges.threads.iter().map(|ranges| ranges.label.clone()).collect::<Vec<_>>();
+        let all = labels(&timeline);
+        bound_to(&mut timeline, 6);
+        assert_eq!((labels(&timeline), timeline.reached.merged_name_count), (all, 0));
+        // Two of the first process, and the first of the other one.
+        bound_to(&mut timeline, 3);
+        assert_eq!(labels(&timeline), [[0, 3, 0], [2, 2, 0], [3, 3, 3]]);
+        assert_eq!(timeline.reached.merged_name_count, 2);
+        assert_eq!(timeline.name(timeline.ranges.labels[3].name), OTHER_NAME);
+    }
 }
