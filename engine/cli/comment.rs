@@ -12,17 +12,18 @@ use coldspot::limits::MAX_PAGE_BYTES;
 use super::exit::{Exit, Failure};
 use super::guard::Work;
 use super::output;
+use super::tokens::TOKENS;
 
 /// Workflows and pipelines have the address of their forge here.
 const APIS: [&str; 2] = ["GITHUB_API_URL", "CI_API_V4_URL"];
 /// Where the file of a private certificate authority is named.
 const CA_FILES: [&str; 2] = ["SSL_CERT_FILE", "CI_SERVER_TLS_CA_FILE"];
 
-/// The variable of the token: an argument would show in the list of processes.
+/// The variable of the token.
 const fn token_name(forge: Forge) -> &'static str {
     match forge {
-        Forge::GitHub => "GITHUB_TOKEN",
-        Forge::GitLab => "GITLAB_TOKEN",
+        Forge::GitHub => TOKENS[0],
+        Forge::GitLab => TOKENS[1],
     }
 }
 
@@ -52,8 +53,9 @@ pub(super) struct Arguments {
     marker: Option<Marker>,
     /// The address of the forge's REST interface; one that ends in /api/v4 is GitLab's [default: GITHUB_API_URL, else
     /// CI_API_V4_URL, else https://api.github.com]
+    // Read later: what the argument parser refuses it quotes, and addresses may hold passwords.
     #[arg(long, value_name = "URL")]
-    api: Option<Api>,
+    api: Option<String>,
     /// The account that the token belongs to, such as 'github-actions[bot]'; the forge is asked by default.
     #[arg(long, value_name = "LOGIN")]
     author: Option<String>,
@@ -76,7 +78,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     // Everything that can be wrong here is found before the forge hears of it.
     let marker = arguments.marker.clone().unwrap_or_default();
     let body = body(&arguments.body, &marker)?;
-    let api = api(arguments.api.as_ref())?;
+    let api = api(arguments.api.as_deref())?;
     if !arguments.repo.fits(api.forge()) {
         return Err(Failure::new(Exit::Usage, "--repo: expected owner/name"));
     }
@@ -116,11 +118,9 @@ fn body(paths: &[PathBuf], marker: &Marker) -> Result<CommentBody, Failure> {
     CommentBody::of_several(&texts, marker).map_err(|error| fail(path, error.to_string()))
 }
 
-fn api(argument: Option<&Api>) -> Result<Api, Failure> {
-    if let Some(api) = argument {
-        return Ok(api.clone());
-    }
-    let Some((name, url)) = first_of(APIS) else { return Ok(Api::github()) };
+fn api(argument: Option<&str>) -> Result<Api, Failure> {
+    let given = argument.map(|url| ("--api", url.to_owned()));
+    let Some((name, url)) = given.or_else(|| first_of(APIS)) else { return Ok(Api::github()) };
     url.parse().map_err(|error| Failure::new(Exit::Usage, format!("{name}: {error}")))
 }
 

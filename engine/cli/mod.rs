@@ -17,6 +17,7 @@ mod project;
 mod review;
 mod rules;
 mod signals;
+mod tokens;
 mod whatif;
 
 use std::path::{Path, PathBuf};

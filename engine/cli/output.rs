@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use coldspot::text::escape;
 
 use super::exit::{Exit, Failure};
+use super::tokens::without_tokens;
 
 /// Prints to standard output, or writes a file.
 pub(super) fn write(text: &str, output: Option<&Path>) -> Result<(), Failure> {
@@ -52,8 +53,9 @@ fn is_same(one: &Path, other: &Path) -> bool {
 
 /// One message on standard error. When even that is closed there is nobody to tell.
 pub(super) fn eprint_message(message: &str) {
-    // Messages quote files, and files are hostile.
-    let _ = writeln!(io::stderr().lock(), "{}", escape::log(message));
+    // Messages quote files, and files are hostile. What makes one harmless may bring the parts of a token together.
+    let message = without_tokens(escape::log(message));
+    let _ = writeln!(io::stderr().lock(), "{message}");
 }
 
 /// A reader that has seen enough, such as `head`, is no error.

@@ -24,27 +24,33 @@ impl Token {
         shown.chars().take(MAX_QUOTED_ANSWER_CHARS).collect()
     }
 
+    /// A message of our own without the token: what is shorter than the parts that tell one stays, as it would be in any message.
+    pub fn hide_own(&self, message: &str) -> String {
+        if self.as_str().len() < TELLING_LENGTH {
+            return message.to_owned();
+        }
+        let lower = message.to_ascii_lowercase();
+        shown(message, &lower, self.marks(&lower))
+    }
+
     /// A text without the token, parts of it, and what stands where a token would.
     fn hide_in(&self, text: &str) -> String {
         // Spellings differ in case only where case means nothing, and a wrong case gives the token away as well.
         let lower = text.to_ascii_lowercase();
-        let mut is_hidden = vec![false; text.len()];
+        let mut is_hidden = self.marks(&lower);
+        mark_bearers(&lower, &mut is_hidden);
+        shown(text, &lower, is_hidden)
+    }
+
+    /// Which bytes of a text in lower case are of a spelling of the token.
+    fn marks(&self, lower: &str) -> Vec<bool> {
+        let mut is_hidden = vec![false; lower.len()];
         for spelling in self.spellings() {
             for piece in spelling.as_bytes().windows(TELLING_LENGTH.min(spelling.len())) {
-                mark(&lower, piece, &mut is_hidden);
+                mark(lower, piece, &mut is_hidden);
             }
         }
-        mark_bearers(&lower, &mut is_hidden);
-        mark_words(&lower, &mut is_hidden);
-        let mut shown = String::with_capacity(text.len());
-        for (at, c) in text.char_indices() {
-            match is_hidden[at] {
-                false => shown.push(c),
-                true if !shown.ends_with(HIDDEN) => shown.push_str(HIDDEN),
-                true => {}
-            }
-        }
-        shown
+        is_hidden
     }
 
     /// The token as it is written in headers, addresses and dumps, in lower case.
@@ -73,6 +79,20 @@ impl Token {
         all.retain(|spelling| !spelling.is_empty());
         all
     }
+}
+
+/// A text with what is marked, and the words that it lies in, hidden.
+fn shown(text: &str, lower: &str, mut is_hidden: Vec<bool>) -> String {
+    mark_words(lower, &mut is_hidden);
+    let mut shown = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        match is_hidden[at] {
+            false => shown.push(c),
+            true if !shown.ends_with(HIDDEN) => shown.push_str(HIDDEN),
+            true => {}
+        }
+    }
+    shown
 }
 
 fn mark(text: &str, piece: &[u8], is_hidden: &mut [bool]) {
@@ -148,6 +168,14 @@ mod tests {
         assert_eq!(hidden("header Bearer abc, and more"), "header Bearer ***, and more");
         assert_eq!(hidden("authorization: bearer%20a.b.c\" x"), "authorization: ***\" x");
         assert_eq!(hidden("größe Basic dXNlcjpwYXNzd29yZHBhc3N3b3Jk, ok"), "größe Basic ***, ok");
+    }
+
+    #[test]
+    fn messages_of_our_own_lose_the_token_and_nothing_else() {
+        let token = Token::new("ghs_16C7e42F292c").unwrap();
+        assert_eq!(token.hide_own("/tmp/ghs_16C7e42F292c.md: not found"), "***: not found");
+        assert_eq!(token.hide_own("'--x=GHS_16c7e42f' and Bearer abc, token"), "'***' and Bearer abc, token");
+        assert_eq!(Token::new("file").unwrap().hide_own("a file"), "a file", "too short to be one");
     }
 
     #[test]

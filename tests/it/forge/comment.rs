@@ -354,6 +354,81 @@ fn a_forge_that_sends_the_token_back_does_not_get_it_printed() {
 }
 
 #[test]
+fn a_token_in_the_wrong_place_and_passwords_of_addresses_are_in_no_message() {
+    let forge = Forge::new();
+    let folder = temp::folder();
+    let body = write(folder.path(), marked("new"));
+    let secret = "ghs_16C7e42Fq9KxPwTzRbnMvLs0";
+    let upper = secret.to_uppercase();
+    let encoded: String = secret.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let pair = format!("--pull={secret}");
+    let file = format!("/tmp/{secret}.md");
+    let addresses = ["https://me:PaSsWoRd@forge.example", "https://forge.example/?private_token=PaSsWoRd"];
+    let wrong: [&[&str]; 8] = [
+        &[secret],
+        &[&upper],
+        &[&encoded],
+        &["--token", secret],
+        &[&pair],
+        &["--body", &file],
+        &["--api", addresses[0]],
+        &["--api", addresses[1]],
+    ];
+    for arguments in wrong {
+        let mut command = cli::command(temp::root());
+        command.env("GITHUB_TOKEN", secret).args(["comment", "--repo", "me/project", "--pull", "12", "--body"]);
+        let said = cli::run(command.arg(&body).args(arguments)).code(2).stdout("").get_output().stderr.clone();
+        let said = String::from_utf8(said).unwrap().to_lowercase();
+        assert!(!said.is_empty());
+        let parts = secret.as_bytes().windows(8).map(|part| String::from_utf8(part.to_ascii_lowercase()).unwrap());
+        for part in parts.chain(["password".to_owned(), encoded[..24].to_owned()]) {
+            assert!(!said.contains(&part), "{arguments:?}: {said}");
+        }
+    }
+    // What reviews, too, with the same environment.
+    let mut review = cli::command(temp::root());
+    review.env("GITHUB_TOKEN", secret).args(["review", &format!("/no/such/{secret}.sqlite")]);
+    cli::run(&mut review).stderr(contains("***: cannot be opened").and(contains(secret).not()));
+    // A short one is none: messages would be full of holes.
+    let mut review = cli::command(temp::root());
+    review.env("GITHUB_TOKEN", "no").args(["review", "/no/such/file.sqlite"]);
+    cli::run(&mut review).stderr(contains("/no/such/file.sqlite"));
+    assert!(forge.seen().is_empty());
+}
+
+#[test]
+fn a_proxy_gets_no_token_and_its_password_is_not_printed() {
+    let folder = temp::folder();
+    let body = write(folder.path(), marked("new"));
+    // A proxy that answers whatever it is sent with that.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let proxy = format!("http://me:PaSsWoRd1@{}", listener.local_addr().unwrap());
+    let served = std::thread::spawn(move || {
+        use std::io::{BufRead, BufReader, Write};
+        let (mut stream, _) = listener.accept().unwrap();
+        let lines = BufReader::new(&stream).lines().map_while(Result::ok);
+        let asked = lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join("\r\n");
+        let _ = stream.write_all(format!("HTTP/1.1 407 {}\r\n\r\n", asked.replace("\r\n", " ")).as_bytes());
+        asked
+    });
+    let mut command = cli::command(temp::root());
+    command.env("GITHUB_TOKEN", TOKEN).env("HTTPS_PROXY", &proxy).args([
+        "comment",
+        "--repo",
+        "me/project",
+        "--pull",
+        "12",
+    ]);
+    command.args(["--api", "https://forge.example", "--time-limit", "1", "--body"]).arg(&body);
+    let said = cli::run(&mut command).code(6).get_output().stderr.clone();
+    let said = String::from_utf8(said).unwrap();
+    let asked = served.join().unwrap();
+    assert!(asked.starts_with("CONNECT forge.example:443") && !asked.contains(TOKEN), "{asked}");
+    let code = asked.split("Basic ").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap_or("no code");
+    assert!(!said.contains("PaSsWoRd1") && !said.contains(code) && !said.contains(TOKEN), "{said}");
+}
+
+#[test]
 fn a_run_that_takes_too_long_is_ended() {
     let forge = Forge::new().with_mishap("GET", "/user", Mishap::Slow(Duration::from_secs(20)), 9);
     post_with(&forge, &marked("text"), &["--max-time", "1"]).code(7).stderr(contains("more than 1 s (--max-time)"));
