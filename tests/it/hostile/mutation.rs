@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use crate::support::analysis::{facts, try_timeline};
 use crate::support::formats::{Printer, fault};
 use crate::support::{
-    bombs, heavy, heavy_names, heavy_traces, kernels, mutate, mutate_text, packed, temp, trace, watch,
+    bombs, heavy, heavy_gpus, heavy_names, heavy_traces, kernels, mutate, mutate_text, packed, temp, trace, watch,
 };
 
 /// Seeds of the ordinary run.
@@ -74,7 +74,7 @@ type Heavy = (&'static str, fn(&Path, i64), (i64, i64));
 
 fn cases() -> impl Iterator<Item = Heavy> {
     let bombs = bombs::CASES.iter().chain(packed::CASES).map(|(name, make)| (*name, *make, BOMB_ROWS));
-    let plain = heavy::CASES.iter().chain(heavy_names::CASES).chain(heavy_traces::CASES);
+    let plain = heavy::CASES.iter().chain(heavy_gpus::CASES).chain(heavy_names::CASES).chain(heavy_traces::CASES);
     plain.map(|(name, make)| (*name, *make, ROWS)).chain(bombs)
 }
 

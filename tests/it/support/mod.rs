@@ -10,6 +10,7 @@ pub mod facts_files;
 pub mod forge;
 pub mod formats;
 pub mod heavy;
+pub mod heavy_gpus;
 pub mod heavy_names;
 pub mod heavy_traces;
 pub mod hostile;
