@@ -37,6 +37,7 @@ fn runs(id: &str) -> bool {
     sh(&format!("ps -o stat= -p {id} | grep -q '^[^Z]'"), temp::root())
 }
 
+/// In a group of its own, as a job of a runner is.
 fn start(folder: &Path) -> Child {
     let report = damage::nsys_rep(folder, "2025.5.2.1");
     fs::write(folder.join("nsys.txt"), NSYS).unwrap();
@@ -45,22 +46,29 @@ fn start(folder: &Path) -> Child {
     let mut command = Command::new(cli::binary());
     command.arg("review").arg(report).arg("--nsys").arg(folder.join("nsys")).current_dir(folder);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("TMPDIR", folder);
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 #[test]
 fn nothing_is_left_of_a_run_that_is_ended() {
-    // The last one leaves coldspot no time to do anything.
-    for (signal, code) in
-        [("INT", Some(130)), ("TERM", Some(143)), ("HUP", Some(129)), ("QUIT", Some(131)), ("KILL", None)]
-    {
+    // The last two leave coldspot no time to do anything: one ends it alone, one all that is of its group.
+    let signals = [
+        ("INT", "", Some(130)),
+        ("TERM", "", Some(143)),
+        ("HUP", "", Some(129)),
+        ("QUIT", "", Some(131)),
+        ("KILL", "", None),
+        ("KILL", "-", None),
+    ];
+    for (signal, group, code) in signals {
         let folder = temp::folder();
         let mut run = start(folder.path());
         let ids = until("nsys starts", || fs::read_to_string(folder.path().join("ids")).ok());
         let scratch = fs::read_to_string(folder.path().join("scratch")).unwrap();
         let scratch = Path::new(scratch.trim()).parent().unwrap();
         assert!(scratch.is_dir() && ids.split_whitespace().all(runs));
-        assert!(sh(&format!("kill -s {signal} {}", run.id()), folder.path()));
+        assert!(sh(&format!("kill -s {signal} -- {group}{}", run.id()), folder.path()));
         assert_eq!(run.wait().unwrap().code(), code, "{signal}");
         until(signal, || ids.split_whitespace().all(|id| !runs(id)).then_some(()));
         until(signal, || (!scratch.exists()).then_some(()));
