@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
-use super::{KEPT, SchemaVersion, mutate_pages, scenario, scenario_names};
+use super::{KEPT, SchemaVersion, heavy, heavy_gpus, mutate_pages, scenario, scenario_names};
 
 /// A small generator of numbers that is the same everywhere (splitmix64).
 pub struct Random(u64);
@@ -34,6 +34,10 @@ impl Random {
     }
 }
 
+/// Heavy reports that are mutated when they are still light.
+const SAMPLED: [&str; 6] =
+    ["cpu-samples", "deep-stacks", "compilers", "schedule", "played-changes-of-gpus", "functions-called-alike"];
+
 /// Writes the reports that are mutated: the fixtures, every scenario, and some in the old schema, all without the
 /// constraints that would refuse wrong values.
 pub fn bases(folder: &Path) -> Vec<PathBuf> {
@@ -46,6 +50,12 @@ pub fn bases(folder: &Path) -> Vec<PathBuf> {
     for name in scenario_names() {
         let path = folder.join(format!("{name}.sqlite"));
         scenario(&name).write(SchemaVersion::Nsys2025, &path);
+        kept.push(path);
+    }
+    // Samples of call stacks, schedules, several GPUs: tables that no scenario has, and trees of more than one page.
+    for (name, make) in heavy::CASES.iter().chain(heavy_gpus::CASES).filter(|(name, _)| SAMPLED.contains(name)) {
+        let path = folder.join(format!("heavy-{name}.sqlite"));
+        make(&path, 400);
         kept.push(path);
     }
     kept.iter().for_each(|path| loosen(path));
@@ -66,8 +76,9 @@ pub fn mutant(bases: &[PathBuf], seed: u64, into: &Path) -> String {
     let mut random = Random::new(seed);
     let base = &bases[random.below(bases.len())];
     let mut bytes = fs::read(base).unwrap();
-    let done = match random.below(14) {
+    let done = match random.below(16) {
         10 => mutate_pages::freelist(&mut bytes, &mut random),
+        14 => mutate_pages::tree(&mut bytes, &mut random),
         0 | 1 => flip(&mut bytes, &mut random),
         2 => truncate(&mut bytes, &mut random),
         3 => shuffle_pages(&mut bytes, &mut random),
@@ -77,6 +88,7 @@ pub fn mutant(bases: &[PathBuf], seed: u64, into: &Path) -> String {
                 11 => mutate_pages::overflow(into, &mut random),
                 12 => mutate_pages::schema(into, &mut random),
                 13 => mutate_pages::collide(into, &mut random),
+                15 => mutate_pages::roots(into, &mut random),
                 _ => change_rows(into, &mut random),
             };
             return format!("{}: {done}", base.display());
@@ -166,6 +178,9 @@ pub const TABLES: &[&str] = &[
     "TARGET_INFO_CUDA_DEVICE",
     "TARGET_INFO_CUDA_STREAM",
     "TARGET_INFO_CUDA_CONTEXT_INFO",
+    "COMPOSITE_EVENTS",
+    "SAMPLING_CALLCHAINS",
+    "SCHED_EVENTS",
 ];
 
 fn change_rows(path: &Path, random: &mut Random) -> String {

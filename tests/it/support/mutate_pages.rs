@@ -99,6 +99,59 @@ pub fn freelist(bytes: &mut [u8], random: &mut Random) -> String {
     format!("the free pages begin at {first}")
 }
 
+/// How a page of a table begins that lists other pages, and where its list of them does.
+const INTERIOR: u8 = 5;
+const INTERIOR_CELLS: usize = 12;
+
+/// Pages above others list themselves, those above them, or those of others.
+pub fn tree(bytes: &mut [u8], random: &mut Random) -> String {
+    let size = page_size(bytes);
+    let page_count = bytes.len() / size;
+    let begin = |page: usize| page * size + if page == 0 { 100 } else { 0 };
+    let interior: Vec<usize> = (0..page_count).filter(|page| bytes.get(begin(*page)) == Some(&INTERIOR)).collect();
+    if interior.is_empty() {
+        return "no page lists others".to_owned();
+    }
+    let mut done = Vec::new();
+    for _ in 0..1 + random.below(4) {
+        let page = *random.pick(&interior);
+        let start = begin(page);
+        let cell_count = usize::from(u16::from_be_bytes([bytes[start + 3], bytes[start + 4]])).max(1);
+        let place = start + INTERIOR_CELLS + 2 * random.below(cell_count);
+        // The last page that is listed stands in the header of the page.
+        let listed = match random.below(3) {
+            0 => start + 8,
+            _ => page * size + usize::from(u16::from_be_bytes([bytes[place], bytes[place + 1]])),
+        };
+        let target = match random.below(4) {
+            0 => page,
+            1 => *random.pick(&interior),
+            2 => random.below(page_count),
+            _ => page_count + random.below(3),
+        };
+        if listed + 4 <= bytes.len() {
+            bytes[listed..listed + 4].copy_from_slice(&(target as u32 + 1).to_be_bytes());
+            done.push(format!("page {page} lists {target}"));
+        }
+    }
+    done.join(", ")
+}
+
+/// A table that begins where another does, at a page of another kind, or beyond the file.
+pub fn roots(path: &Path, random: &mut Random) -> String {
+    let db = Connection::open(path).unwrap();
+    let (table, other) = (there(&db, random), there(&db, random));
+    let page = match random.below(4) {
+        0 => format!("(SELECT rootpage FROM sqlite_master WHERE name = '{other}')"),
+        1 => format!("rootpage + {}", random.below(9)),
+        2 => random.below(4).to_string(),
+        _ => "2147483647".to_owned(),
+    };
+    let sql = format!("PRAGMA writable_schema = ON; UPDATE sqlite_master SET rootpage = {page} WHERE name = '{table}'");
+    let result = db.execute_batch(&sql);
+    format!("{sql:.200} ({result:?})")
+}
+
 /// A column in place of another that stands in no row, or a table that is made otherwise.
 pub fn schema(path: &Path, random: &mut Random) -> String {
     let db = Connection::open(path).unwrap();
