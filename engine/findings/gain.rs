@@ -1,7 +1,8 @@
 //! What a finding can gain, and how that is said.
 
 use super::work::{self, GainUnit, Repeated};
-use crate::replay::Change;
+use crate::facts::Entity;
+use crate::replay::{Change, STEP_FACT};
 use crate::rules::outcome::Replayed;
 use crate::text::number::{duration, percent};
 
@@ -72,6 +73,13 @@ impl ReplayedGain {
     pub fn beyond_share(&self) -> Option<f64> {
         self.beyond_ns.map(|beyond_ns| beyond_ns as f64 / self.step_ns.max(1) as f64)
     }
+}
+
+/// How much longer the steps of a device's window are than those that gains are told of, which recording costs nothing: what takes as
+/// long in both is so much more of these.
+pub(super) fn recording_stretch(device: &Entity) -> f64 {
+    let lengths = device.int("replay_recorded_step_ns").zip(device.int(STEP_FACT).filter(|ns| *ns > 0));
+    lengths.map_or(1.0, |(recorded_ns, step_ns)| (recorded_ns as f64 / step_ns as f64).max(1.0))
 }
 
 /// Less of a step is not worth a number.

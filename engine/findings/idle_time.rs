@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::Finding;
+use super::gain::recording_stretch;
 use super::occurrence::{Context, Occurrence};
 use crate::facts::{EntityId, EntityKind, Facts};
 use crate::ledger::Account;
@@ -72,7 +73,8 @@ pub(super) fn share_out(context: &Context<'_>, occurrences: &mut [Occurrence<'_>
         let others_ns = others.map(|claim| own.leaves_ns(context, *claim)).fold(0, i64::saturating_add);
         if others_ns > 0 && window_ns > 0 {
             let left_ns = idle_ns.saturating_sub(others_ns).max(own.ns);
-            this.expect_at_most(left_ns as f64 / window_ns as f64);
+            // What recording costs may lie in what others claim: of a step without it this is left as a time, not as a share.
+            this.expect_at_most(recording_stretch(device) * left_ns as f64 / window_ns as f64);
         }
     }
 }
@@ -109,7 +111,9 @@ pub(super) fn bound_copies(context: &Context<'_>, occurrences: &mut [Occurrence<
         let held = device.int(Account::ExposedCopy.fact()).zip(of_calls);
         if let (Some(window_ns @ 1..), Some((copies_ns, (calls_ns, ahead_ns)))) = (device.int("window_ns"), held) {
             let most_ns = COPY_SPREAD * copies_ns.saturating_add(calls_ns) as f64 + ahead_ns as f64;
-            this.gain = this.gain.take().map(|gain| gain.at_most(most_ns / window_ns as f64));
+            // Copies take as long where nothing is recorded, and more of a step that is shorter.
+            let most_share = recording_stretch(device) * most_ns / window_ns as f64;
+            this.gain = this.gain.take().map(|gain| gain.at_most(most_share));
         }
     }
 }
@@ -141,17 +145,20 @@ fn is_idle(account: &str) -> bool {
 mod tests {
     use super::super::samples::Sample;
     use super::*;
+    use crate::replay::STEP_FACT;
     use crate::rules::outcome::{Outcome, Replayed};
     use crate::rules::{FactRef, Relation};
 
     #[test]
     fn host_code_is_the_finding_also_where_faster_launches_would_hide_it() {
         // 1 s of the window is idle: 700 ms in host code, 200 ms in launching.
-        let order = |host_ns: i64, shared_ns: Option<i64>| {
+        let order = |host_ns: i64, shared_ns: Option<i64>, recorded_ns: i64| {
             let mut sample = Sample::default();
             let run = sample.run();
             let accounts = [("compute_ns", 9_000_000_000), ("idle_launch_ns", 200_000_000)];
             let device = sample.device(run, 0, "NVIDIA H200", 10_000_000_000, &accounts);
+            sample.facts.get_mut(device).set(STEP_FACT, 10_000_000_i64);
+            sample.facts.get_mut(device).set("replay_recorded_step_ns", recorded_ns);
             let launch = sample.rule("launch-bound", "Launching takes longer", EntityKind::Device);
             let host = sample.rule("host-bound", "Host code", EntityKind::Device);
             if let Some(shared_ns) = shared_ns {
@@ -173,9 +180,12 @@ mod tests {
             findings.map(told).collect::<Vec<_>>()
         };
         let told = |rule: &str, expected_ns: i64| (rule.to_owned(), expected_ns);
-        assert_eq!(order(700_000_000, None), [told("host-bound", 700_000), told("launch-bound", 300_000)]);
-        assert_eq!(order(10_000_000, None), [told("launch-bound", 900_000), told("host-bound", 700_000)]);
+        let bare_ns = 10_000_000;
+        assert_eq!(order(700_000_000, None, bare_ns), [told("host-bound", 700_000), told("launch-bound", 300_000)]);
+        assert_eq!(order(10_000_000, None, bare_ns), [told("launch-bound", 900_000), told("host-bound", 700_000)]);
+        // Of steps that recording makes half as long again, what is left is as long, and more of a step without that.
+        assert_eq!(order(700_000_000, None, 15_000_000)[1], told("launch-bound", 450_000));
         // What it explains of the host code is its own.
-        assert_eq!(order(700_000_000, Some(600_000_000))[0], told("launch-bound", 900_000));
+        assert_eq!(order(700_000_000, Some(600_000_000), bare_ns)[0], told("launch-bound", 900_000));
     }
 }

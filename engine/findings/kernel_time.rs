@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use super::gain::recording_stretch;
 use super::occurrence::{Context, Occurrence};
 use crate::facts::{EntityId, EntityKind};
-use crate::replay::{Change, STEP_FACT, spread};
+use crate::replay::{Change, spread};
 
 /// Gives findings about kernels their part of what the change that they advise wins of a device.
 pub(super) fn share_out(context: &Context<'_>, occurrences: &mut [Occurrence<'_>]) {
@@ -46,9 +47,7 @@ fn bound_by_kernels(context: &Context<'_>, occurrences: &mut [Occurrence<'_>]) {
         // Steps that hold a part of the window only may hold all of its kernels.
         let covered_share = device_facts.number("replay_covered_share").filter(|share| *share > 0.0).unwrap_or(1.0);
         // The window holds steps as recorded; kernels take as long without the profiler, and more of a step that is shorter.
-        let (recorded_ns, step_ns) = (device_facts.int("replay_recorded_step_ns"), device_facts.int(STEP_FACT));
-        let shorter = recorded_ns.zip(step_ns.filter(|ns| *ns > 0));
-        let shorter = shorter.map_or(1.0, |(recorded_ns, step_ns)| (recorded_ns as f64 / step_ns as f64).max(1.0));
+        let shorter = recording_stretch(device_facts);
         let kernel_ns = facts.get(this.entity).int("attributed_ns")?.max(this.claimed_ns()?);
         Some((device, shorter * kernel_ns as f64 / window_ns as f64 / covered_share))
     };
