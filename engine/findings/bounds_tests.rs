@@ -41,6 +41,28 @@ fn kernels_that_the_host_is_late_behind_gain_nothing_where_nothing_is_played() {
 }
 
 #[test]
+fn what_lies_in_one_step_is_not_told_as_if_each_had_it() {
+    let told = |slow_count: i64, in_slow_ns: i64| {
+        let mut sample = Sample::default();
+        let run = sample.run();
+        let facts = [("compute_ns", 800_000_000), ("idle_allocate_ns", 100_000_000), ("step_count", 3)];
+        let device = sample.device(run, 0, "Tesla V100", 1_000_000_000, &facts);
+        let slow = [("step_slow_count", slow_count), ("step_slow_allocate_ns", in_slow_ns), ("step_slowest_number", 5)];
+        slow.into_iter().for_each(|(fact, value)| sample.facts.get_mut(device).set(fact, value));
+        let rule = sample.rule("allocation-stalls", "Memory is allocated", EntityKind::Device);
+        sample.find(rule, device, Some(("idle_allocate", 100_000_000)), "allocations");
+        let Outcome::Finding(found) = &mut sample.judgements[0].outcome else { panic!() };
+        let (change, step_ns, expected_ns, ceiling_ns) = (Change::CacheAllocations, 1_000_000, 80_000, 90_000);
+        found.estimate.as_mut().unwrap().replayed = Some(Replayed { change, step_ns, expected_ns, ceiling_ns });
+        sample.review().findings.remove(0).gain.unwrap().words()
+    };
+    let words = told(1, 90_000_000);
+    assert!(words.contains("at most 9 % of a ") && words.ends_with("s (number 5)"), "{words}");
+    assert!(words.contains(", nearly all of it in 1 of 3 "), "{words}");
+    assert!(!told(1, 89_000_000).contains("number") && !told(2, 100_000_000).contains("number"));
+}
+
+#[test]
 fn what_wins_idle_time_alone_is_expected_to_win_no_more_than_there_is() {
     let told = |change: Change| {
         let mut sample = Sample::default();

@@ -50,6 +50,9 @@ pub struct ReplayedGain {
     /// What of it is left, nanoseconds a step, where the findings of the device that come before it are mended already. Absent where
     /// that is nearly all of it, or is not played.
     pub beyond_ns: Option<i64>,
+    /// The one step that nearly all of what the finding is about lies in, where there are several: its number, and how many there
+    /// are.
+    pub only_step: Option<(i64, i64)>,
     /// Whether a part of what the finding is about lies beside the rounds: what a round wins is not all that there is to win.
     pub is_beside_rounds: bool,
 }
@@ -62,6 +65,9 @@ impl ReplayedGain {
     /// What it is a gain of: `step`, or `round, and rounds take 31 % of the window`.
     pub fn unit_and_rest(&self) -> String {
         let unit = self.unit.name();
+        if let Some((number, count)) = self.only_step {
+            return format!("{unit}, nearly all of it in 1 of {count} {unit}s (number {number})");
+        }
         let least = if self.is_beside_rounds { work::NEARLY_ALL_COVERED } else { MOSTLY_ROUNDS };
         if self.covered_share >= least {
             return unit.to_owned();
@@ -105,6 +111,7 @@ impl Gain {
             expected_ns,
             expected_share,
             beyond_ns: None,
+            only_step: None,
             is_beside_rounds: false,
         };
         Self { share, replayed: Some(replayed), ..Self::new(recoverable_ns, steady_ns, account, basis) }

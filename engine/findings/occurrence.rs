@@ -6,7 +6,7 @@ use super::Gain;
 use super::fingerprint::Fingerprints;
 use super::source::{self, KernelNames, Sources};
 use super::subject::{self, Subject};
-use super::work::Repeated;
+use super::work::{Repeated, only_step};
 use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
 use crate::ledger::accounts::Scaling;
 use crate::ledger::{Account, COLD_PIECES, MAX_ONCE_PIECE_COUNT, START_UP_PIECES};
@@ -250,7 +250,8 @@ impl<'a> Context<'a> {
                         return Some(Gain::new(ns, device.int("window_ns")?, gain.account, gain.basis));
                     }
                     if let Some(replayed) = &mut gain.replayed {
-                        replayed.is_beside_rounds = is_beside_rounds(device, estimate, gain.recoverable_ns);
+                        let is_beside = is_beside_rounds(device, estimate, gain.recoverable_ns);
+                        (replayed.only_step, replayed.is_beside_rounds) = (only_step(device, &gain.account), is_beside);
                     }
                     // Rounds need not be all of the window: there is no more of what kernels take in it than the account holds.
                     if let Some(compute_ns) = device.int(Account::Compute.fact()).filter(|_| gain.account == "compute")
@@ -399,8 +400,7 @@ impl<'a> Context<'a> {
     /// The order of findings, a total one: a capture that cannot be trusted, then by what can be gained, then what has no
     /// estimate.
     pub(super) fn order(&self, a: &Occurrence<'_>, b: &Occurrence<'_>) -> Ordering {
-        let by_weight = self.weight(a).cmp(&self.weight(b));
-        by_weight.then_with(|| self.name(a).cmp(&self.name(b)))
+        self.weight(a).cmp(&self.weight(b)).then_with(|| self.name(a).cmp(&self.name(b)))
     }
 
     fn weight(&self, this: &Occurrence<'_>) -> impl Ord + use<> {

@@ -135,6 +135,7 @@ mod tests {
             expected_ns: 100,
             expected_share: 0.1,
             beyond_ns: None,
+            only_step: None,
             is_beside_rounds: false,
         });
     }

@@ -87,6 +87,28 @@ impl Occupancy {
     }
 }
 
+/// This part of an account in one step is nearly all of it.
+const NEARLY_ALL_IN_STEP: f64 = 0.9;
+/// Of fewer steps one is no exception.
+const LEAST_STEPS: i64 = 3;
+
+/// The slow step that nearly all of an account lies in, where there is one: its number, and of how many steps it is.
+pub(super) fn only_step(device: &Entity, account: &str) -> Option<(i64, i64)> {
+    let account = Account::parse(account)?;
+    let of_slow = match account {
+        Account::IdleHost => "step_slow_host_ns",
+        Account::IdleBlocked => "step_slow_blocked_ns",
+        Account::IdleAllocate => "step_slow_allocate_ns",
+        Account::IdleLoad => "step_slow_load_ns",
+        Account::IdleCompile => "step_slow_compile_ns",
+        _ => return None,
+    };
+    let count = device.int("step_count").filter(|count| *count >= LEAST_STEPS)?;
+    let (more_ns, all_ns) = (device.int(of_slow)?, device.int(account.fact()).filter(|ns| *ns > 0)?);
+    let is_one = device.int("step_slow_count") == Some(1) && more_ns as f64 >= NEARLY_ALL_IN_STEP * all_ns as f64;
+    Some((device.int("step_slowest_number").filter(|_| is_one)?, count))
+}
+
 /// What the work of a device repeats.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepWork {

@@ -65,6 +65,8 @@ pub(super) struct Gain<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     covered_share: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    only_step_number: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     shared_ns: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     beyond_ns: Option<i64>,
@@ -149,6 +151,7 @@ impl<'a> Gain<'a> {
             expected_ns: gain.replayed.map(|replayed| replayed.expected_ns),
             expected_share: gain.replayed.map(|replayed| replayed.expected_share),
             covered_share: gain.replayed.map(|replayed| replayed.covered_share).filter(|share| *share < 1.0),
+            only_step_number: gain.replayed.and_then(|replayed| Some(replayed.only_step?.0)),
             shared_ns: gain.shared_ns,
             beyond_ns: gain.replayed.and_then(|replayed| replayed.beyond_ns),
             beyond_share: gain.replayed.and_then(|replayed| replayed.beyond_share()),
