@@ -13,6 +13,7 @@ pub use reading::{Part, Reading};
 
 use crate::compare::{PairError, Run, Sides, Terms, compare};
 use crate::facts::Facts;
+use crate::facts::extract::WhatIf;
 use crate::findings::{
     Baseline, Collection, Policy, Review, RuleFailure, Scorecard, Stale, altered, collection, review,
 };
@@ -20,6 +21,7 @@ use crate::gates::{Budgets, Conditions, FailOn, Gates};
 use crate::limits::{MAX_COMPARED_BYTES_ANYWAY, MAX_COMPARED_BYTES_PER_BYTE};
 use crate::project::Config;
 use crate::render::{Context, Format, RenderError, Templates, render};
+use crate::replay::Change;
 use crate::report::{About, ComparisonReport, Report, ReviewReport};
 use crate::rules::{Library, RuleInfo, evaluate};
 use crate::text::spans::Sentence;
@@ -98,6 +100,21 @@ impl Analysis {
             }
             report
         })
+    }
+
+    /// What a step of each GPU of a recording would take after some changes, with the review that tells of them as well.
+    ///
+    /// # Errors
+    /// When it cannot be read, or holds nothing that can be played again.
+    pub fn what_if(&self, path: &Path, changes: &[Change]) -> Result<(Vec<WhatIf>, Review), AnalysisError> {
+        let answered = self.reading.with_facts_for_review(path, |facts, replays| {
+            replays.map(|replays| (replays.what_if(changes), self.review_under(facts, &self.policy)))
+        })?;
+        let Some((mut answers, review)) = answered else {
+            return Err(AnalysisError::NoWindow { path: path.to_owned() });
+        };
+        answers.retain(|answer| self.reading.device.is_none_or(|number| number == answer.device_number));
+        Ok((answers, review))
     }
 
     /// What to record beside a recording: what rules lack, and the kernels to look into.

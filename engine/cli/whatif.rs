@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::ArgAction;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use coldspot::analysis::Analysis;
 use coldspot::render::whatif::{whatif_json, whatif_text};
 use coldspot::replay::Change;
 use coldspot::rules::{Library, Rule};
@@ -126,15 +127,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         arguments.reading.files([arguments.report.as_path()]),
         arguments.output.output.as_deref(),
     )?;
-    let mut reading = arguments.reading.options();
-    reading.options.root = ProjectArguments::default().configuration().folder();
     let asked = arguments.changes.all()?;
     let changes = if asked.is_empty() { Change::ALL } else { asked.as_slice() };
-    let answers = reading.what_if(&arguments.report, changes)?;
+    let analysis = Analysis::new(ProjectArguments::default().load(&[], None)?, arguments.reading.options());
+    let (answers, review) = analysis.what_if(&arguments.report, changes)?;
     let is_combined = !asked.is_empty();
     let text = match arguments.format {
-        TextOrJson::Text => whatif_text(&answers, is_combined),
-        TextOrJson::Json => whatif_json(&answers, is_combined),
+        TextOrJson::Text => whatif_text(&answers, &review, is_combined),
+        TextOrJson::Json => whatif_json(&answers, &review, is_combined),
     };
     output::write(&text, arguments.output.output.as_deref())?;
     Ok(Exit::Ok)

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::facts::extract::{Predicted, WhatIf};
+use crate::findings::{Finding, ReplayedGain, Review};
 use crate::replay::{Change, Gain, NoReplay};
 use crate::text::{escape, number};
 
@@ -11,14 +12,46 @@ const SCHEMA: &str = "coldspot-whatif-1";
 /// A change that could gain less of a step is only named.
 const LEAST_SHARE: f64 = 0.001;
 
+/// What a finding of a review is told to gain by a change.
+struct Told<'review> {
+    rule: &'review str,
+    replayed: ReplayedGain,
+    /// The most, as a share of a step.
+    ceiling_share: f64,
+}
+
+impl<'review> Told<'review> {
+    /// What the findings of a device are told to gain of the steps that are played again.
+    fn of(review: &'review Review, answer: &WhatIf, predicted: &Predicted) -> Vec<Self> {
+        let key = answer.device_key();
+        let is_its = |finding: &&Finding| finding.subject.device.as_ref().is_some_and(|device| device.key == key);
+        let told = review.findings.iter().filter(is_its).filter_map(|finding| {
+            let gain = finding.gain.as_ref()?;
+            let replayed = gain.replayed.filter(|replayed| replayed.step_ns == predicted.step_ns)?;
+            Some(Self { rule: &finding.rule, replayed, ceiling_share: gain.share })
+        });
+        told.collect()
+    }
+
+    /// Whether it is not what the change wins by itself.
+    fn differs(&self, gain: &Gain) -> bool {
+        let share = |ns: i64| ns as f64 / self.replayed.step_ns.max(1) as f64;
+        let apart = |told: f64, played_ns: i64| (told - share(played_ns)).abs() >= LEAST_SHARE;
+        apart(self.replayed.expected_share, gain.expected_ns) || apart(self.ceiling_share, gain.ceiling_ns)
+    }
+}
+
 /// As text: of each GPU the step as recorded, and what is left of it after each change; after all of them where they are
-/// combined.
-pub fn whatif_text(answers: &[WhatIf], is_combined: bool) -> String {
+/// combined. Where a review tells another gain of a change, that is said.
+pub fn whatif_text(answers: &[WhatIf], review: &Review, is_combined: bool) -> String {
     let mut out = String::new();
     for answer in answers {
         out.push_str(&format!("GPU {}\n", answer.device_number));
         match &answer.outcome {
-            Ok(predicted) => table(&mut out, predicted, is_combined),
+            Ok(predicted) => {
+                table(&mut out, predicted, is_combined);
+                out.push_str(&told_otherwise(predicted, &Told::of(review, answer, predicted)));
+            }
             Err(none) => out.push_str(&format!("  {}\n", why_not(*none))),
         }
         out.push('\n');
@@ -68,6 +101,29 @@ fn table(out: &mut String, predicted: &Predicted, is_combined: bool) {
     }
 }
 
+/// Why a review tells other gains of the same changes.
+fn told_otherwise(predicted: &Predicted, told: &[Told<'_>]) -> String {
+    let mut out = String::new();
+    for (change, gain) in &predicted.each {
+        let others = told.iter().filter(|told| told.replayed.change == *change && told.differs(gain));
+        for told in others {
+            let (expected, most) = (number::percent(told.replayed.expected_share), number::percent(told.ceiling_share));
+            out.push_str(&format!(
+                "  A review tells of {} ({}): about {expected}, at most {most}.\n",
+                change.id(),
+                told.rule
+            ));
+        }
+    }
+    if !out.is_empty() {
+        out.push_str(
+            "  A change is played here by itself. A review counts for a finding what no other finding explains,\n",
+        );
+        out.push_str("  of the kernels that it names, and no more than the window holds of what it is about.\n");
+    }
+    out
+}
+
 const fn why_not(none: NoReplay) -> &'static str {
     match none {
         NoReplay::Incomplete => "A part of what ran is missing from the recording: nothing can be played again.",
@@ -81,13 +137,13 @@ const fn why_not(none: NoReplay) -> &'static str {
 }
 
 /// As JSON.
-pub fn whatif_json(answers: &[WhatIf], is_combined: bool) -> String {
-    let devices: Vec<Value> = answers.iter().map(|answer| device_json(answer, is_combined)).collect();
+pub fn whatif_json(answers: &[WhatIf], review: &Review, is_combined: bool) -> String {
+    let devices: Vec<Value> = answers.iter().map(|answer| device_json(answer, review, is_combined)).collect();
     let all = json!({ "schema": SCHEMA, "coldspot": env!("CARGO_PKG_VERSION"), "devices": devices });
     escape::json(&format!("{all:#}\n"))
 }
 
-fn device_json(answer: &WhatIf, is_combined: bool) -> Value {
+fn device_json(answer: &WhatIf, review: &Review, is_combined: bool) -> Value {
     let predicted = match &answer.outcome {
         Ok(predicted) => predicted,
         Err(none) => return json!({ "number": answer.device_number, "refused": none.id() }),
@@ -102,9 +158,14 @@ fn device_json(answer: &WhatIf, is_combined: bool) -> Value {
             "ceiling_share": share(gain.ceiling_ns),
         })
     };
+    let told = Told::of(review, answer, predicted);
     let each = |(change, gain): &(Change, Gain)| {
         let mut row = of(gain);
         row["change"] = json!(change.id());
+        let of_review = told.iter().filter(|told| told.replayed.change == *change).map(|told| {
+            json!({ "rule": told.rule, "expected_share": told.replayed.expected_share, "ceiling_share": told.ceiling_share })
+        });
+        row["review"] = of_review.collect();
         row
     };
     json!({
@@ -120,4 +181,50 @@ fn device_json(answer: &WhatIf, is_combined: bool) -> Value {
         "changes": predicted.each.iter().map(each).collect::<Vec<_>>(),
         "together": if is_combined { of(&predicted.together) } else { Value::Null },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::{Entity, EntityKind};
+    use crate::findings::samples::Sample;
+    use crate::rules::outcome::{Outcome, Replayed};
+
+    #[test]
+    fn where_a_review_tells_another_gain_of_a_change_that_is_said() {
+        let texts = |told_ns: i64| {
+            let mut sample = Sample::default();
+            let run = sample.run();
+            let device = sample.facts.add(EntityKind::Device, "gpu0", &[run]);
+            let own: &mut Entity = sample.facts.get_mut(device);
+            [("number", 0), ("window_ns", 1_000_000), ("idle_ns", 500_000)].map(|(fact, ns)| own.set(fact, ns));
+            let rule = sample.rule("launch-bound", "Launching", EntityKind::Device);
+            sample.find(rule, device, Some(("idle_launch", 300_000)), "launching");
+            let Outcome::Finding(found) = &mut sample.judgements[0].outcome else { panic!() };
+            let replayed = Replayed { change: Change::Graph, step_ns: 1_000, expected_ns: told_ns, ceiling_ns: 400 };
+            found.estimate.as_mut().unwrap().replayed = Some(replayed);
+            let gain = Gain { expected_ns: 300, ceiling_ns: 400 };
+            let predicted = Predicted {
+                step_ns: 1_000,
+                least_step_ns: 1_000,
+                most_step_ns: 1_000,
+                recorded_step_ns: 1_000,
+                step_count: 4,
+                identity_share: 0.0,
+                distance_share: 0.0,
+                assumptions: Vec::new(),
+                each: vec![(Change::Graph, gain)],
+                together: gain,
+            };
+            let answers = [WhatIf { device_number: 0, outcome: Ok(predicted) }];
+            let review = sample.review();
+            (whatif_text(&answers, &review, true), whatif_json(&answers, &review, true))
+        };
+        let (text, json) = texts(200);
+        assert!(text.contains("  A review tells of graph (launch-bound): about 20 %, at most 40 %."), "{text}");
+        let json: Value = serde_json::from_str(&json).unwrap();
+        let of_review = &json["devices"][0]["changes"][0]["review"][0];
+        assert_eq!((&of_review["rule"], &of_review["expected_share"]), (&json!("launch-bound"), &json!(0.2)));
+        assert!(!texts(300).0.contains("A review"), "nothing is said of the same gain");
+    }
 }

@@ -251,6 +251,12 @@ pub struct Replays<'all> {
 }
 
 impl Replays<'_> {
+    /// What a step of each device would take after some changes.
+    pub fn what_if(&self, changes: &[Change]) -> Vec<WhatIf> {
+        let devices = self.context.devices.iter();
+        devices.map(|device| replay::what_if(self.context, device, changes)).collect()
+    }
+
     /// What changes win of a step of a device, by the device's key in facts: each together with those before it. `None` where it is
     /// not played again.
     pub fn together(&self, key: &str, changes: &[Change]) -> Option<InTurn> {

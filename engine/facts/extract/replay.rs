@@ -19,6 +19,13 @@ pub struct WhatIf {
     pub outcome: Result<Predicted, NoReplay>,
 }
 
+impl WhatIf {
+    /// The key of the device in facts.
+    pub fn device_key(&self) -> String {
+        super::key_of(self.device_number)
+    }
+}
+
 /// What a replay says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Predicted {
