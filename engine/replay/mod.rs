@@ -9,6 +9,7 @@
 
 pub mod attention;
 mod build;
+pub mod cells;
 pub mod chains;
 mod change;
 mod gains;

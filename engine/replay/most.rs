@@ -71,10 +71,11 @@ impl Whole<'_> {
         } else {
             Vec::new()
         };
-        let merged = if extent == Extent::Ceiling && changes.contains(&Change::Graph) {
-            as_recorded.merged_runs(self.setting)
-        } else {
-            HashMap::default()
+        let merged = match extent {
+            _ if !changes.contains(&Change::Graph) => HashMap::default(),
+            Extent::Ceiling => as_recorded.merged_runs(self.setting),
+            Extent::Expected if self.setting.has_looped_cells => as_recorded.runs_in_layers(self.setting),
+            Extent::Expected => HashMap::default(),
         };
         let joined = changes.contains(&Change::NoSync).then(|| as_recorded.joined_runs(extent, self.setting));
         let vanishes = |op: &Op| {

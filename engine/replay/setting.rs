@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use super::cells::looped_cells;
 use super::record::{Op, Part, TO_HOST};
 use super::{Role, Subject};
 use crate::ledger::OpKind;
+use crate::timeline::interval::Interval;
 use crate::timeline::link::LinkRates;
 use crate::timeline::{DeviceProperties, TensorRatios, occupancy};
 
@@ -23,6 +25,18 @@ const FEW_WAVES: f64 = 2.0;
 /// In the names of kernels that PyTorch launches for a list of tensors.
 const MANY_TENSORS: &str = "multi_tensor_apply";
 
+/// Fewer recurrent cells in a step are no sequence.
+const MIN_CELL_COUNT: usize = 16;
+
+/// Whether the threads of a part call so many recurrent cells in each of its steps.
+fn has_looped_cells(subject: &Subject<'_>, part: &Part) -> bool {
+    let ends = part.calls.iter().map(|call| (call.start, call.end));
+    let Some((start, end)) = ends.reduce(|all, call| (all.0.min(call.0), all.1.max(call.1))) else { return false };
+    let own: BTreeSet<u32> = part.calls.iter().map(|call| call.thread).collect();
+    let cells = looped_cells(subject.timeline, |thread| own.contains(&thread), Interval::new(start, end));
+    cells.is_some_and(|(_, count)| count >= MIN_CELL_COUNT * part.step_count.max(1) as usize)
+}
+
 /// What of the recording a change has to know.
 #[derive(Debug)]
 pub(super) struct Setting<'all> {
@@ -32,6 +46,8 @@ pub(super) struct Setting<'all> {
     pub(super) return_ns: i64,
     /// Host code between two calls that is shorter belongs to launching.
     pub(super) launch_gap_ns: i64,
+    /// Whether a loop calls the cells of a recurrent layer, one element of a sequence at a time.
+    pub(super) has_looped_cells: bool,
     /// Measured rates of pinned copies to the device and to the host, bytes a nanosecond.
     pub(super) pinned: [Option<f64>; 2],
 }
@@ -41,8 +57,15 @@ impl<'all> Setting<'all> {
     pub(super) fn of(subject: Subject<'all>, part: &Part) -> Self {
         let threads = part.calls.iter().map(|call| call.thread);
         let launch_gap_ns = threads.map(|thread| subject.calls.launch_gap_ns(thread)).max().unwrap_or(0);
-        let mut setting =
-            Self { subject, spacing_ns: 0, launch_ns: 0, return_ns: 0, launch_gap_ns, pinned: [None, None] };
+        let mut setting = Self {
+            subject,
+            spacing_ns: 0,
+            launch_ns: 0,
+            return_ns: 0,
+            launch_gap_ns,
+            has_looped_cells: has_looped_cells(&subject, part),
+            pinned: [None, None],
+        };
         setting.measure(part);
         setting
     }

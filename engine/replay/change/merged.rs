@@ -41,6 +41,15 @@ impl Play<'_> {
         runs
     }
 
+    /// What small kernels take where the cells that launch them become the layer of a library: those that pass over elements become part
+    /// of its few kernels, and what starting one takes goes of others. Each element of a sequence still waits for the one before.
+    pub(in super::super) fn runs_in_layers(&self, setting: &Setting<'_>) -> HashMap<u32, i64> {
+        let ops = (0_u32..).zip(&self.model.part.ops);
+        let small = ops.filter(|(_, op)| op.call != NONE && is_small_kernel(op, op.end - op.start));
+        let left_ns = |op: &Op| if setting.role_of(op).passes_over_elements() { 0 } else { data_ns(op.end - op.start) };
+        small.map(|(index, op)| (index, left_ns(op))).collect()
+    }
+
     /// Of kernels of one shape that follow one another in a stream on grids which leave most of the device free, what each takes
     /// where one launch does all of them. Whatever else comes between two of them may need the first, or make what the second needs.
     fn merged_rows(&self, setting: &Setting<'_>) -> HashMap<u32, i64> {

@@ -107,7 +107,7 @@ changes! {
     LoadAhead "load-ahead" "load_ahead" "Batches of data are there before they are asked for: other processes prepare them."
     HostAside "host-aside" "host_aside" "Host code between calls goes to other threads."
     NoBlocking "no-blocking" "no_blocking" "The threads that launch never wait in the operating system."
-    Graph "graph" "graph" "The calls of a step become one launch of a CUDA graph."
+    Graph "graph" "graph" "The calls of a step become one launch of a CUDA graph; where a loop calls recurrent cells, one layer of a library takes their place."
     NonBlockingStreams "non-blocking-streams" "non_blocking_streams" "No stream waits for the legacy default stream."
     UnorderedStreams "unordered-streams" "unordered_streams" "No stream waits for an event of another."
     SpreadStreams "spread-streams" "spread_streams" "Small kernels of one step run in streams of their own, as far as they fit together."
