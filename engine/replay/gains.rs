@@ -99,9 +99,9 @@ pub struct Replay<'all> {
     fullest: Vec<Edge>,
     barest: Vec<Edge>,
     /// What a step takes where nothing is changed, by the time that is played: most changes find nothing to change.
-    unchanged: [OnceLock<Left>; 3],
+    unchanged: [OnceLock<Left>; 4],
     /// The host code before each call, in the same order.
-    host_code_ns: [OnceLock<Option<Vec<i64>>>; 3],
+    host_code_ns: [OnceLock<Option<Vec<i64>>>; 4],
     /// What was played before: several changes are mostly made with the same others, and one is asked for beside many.
     known: Mutex<HashMap<Asked, Left>>,
 }
@@ -118,6 +118,8 @@ enum World {
     Fullest,
     /// The same where it cost the most.
     Barest,
+    /// As recorded.
+    Recorded,
 }
 
 impl<'all> Replay<'all> {
@@ -291,6 +293,10 @@ impl<'all> Replay<'all> {
         if self.least_ns < HOST_BOUND_SHARE * self.step_ns || ceiling_share > 1.0 - HOST_BOUND_SHARE {
             ceiling_share = ceiling_share.max(self.won_share(changes, World::Barest));
         }
+        // Whoever launches the forward pass again falls behind the device where others would not.
+        if changes.contains(&Change::KeepActivations) {
+            ceiling_share = ceiling_share.max(self.won_share(changes, World::Recorded));
+        }
         let (ceiling_ns, exposed_ns) = (ceiling_share * self.step_ns, self.exposed_ns(changes));
         // What other changes win may come on top of what is hidden; played together, they have hidden it already.
         let others: Vec<Change> = changes.iter().filter(|change| !self.hides(change)).copied().collect();
@@ -380,6 +386,7 @@ impl<'all> Replay<'all> {
             World::Bare => &self.bare,
             World::Fullest => &self.fullest,
             World::Barest => &self.barest,
+            World::Recorded => &model.edges,
         };
         let mut play = Play::of(model, edges);
         play.turns.copies = model.copies_take_turns;
