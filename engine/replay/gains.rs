@@ -6,9 +6,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use foldhash::HashMap;
 
 use super::build::{Built, build};
-use super::change::{Change, Extent, LARGE_SHARE, MAX_PROFILER_SHARE, MOST_PROFILER_SHARE};
-use super::model::{Edge, Play};
-use super::most::{HOST_SPREAD, Whole, spread};
+use super::change::{Change, Extent, LARGE_SHARE, LAST_WAVE_SHARE, MAX_PROFILER_SHARE, MOST_PROFILER_SHARE};
+use super::model::{Edge, Kernels, Play};
+use super::most::{ALLOCATION_SPREAD, DEVICE_SPREAD, HOST_SPREAD, Whole, spread};
 use super::record::{Call, MAX_STEP_COUNT, Part};
 use super::setting::Setting;
 use super::waits::inner_wait_count;
@@ -307,8 +307,32 @@ impl<'all> Replay<'all> {
         let most_ns = |extent| self.whole().most_won_ns(changes, extent);
         Gain {
             expected_ns: expected_ns.min(most_ns(Extent::Expected)) as i64,
-            ceiling_ns: ceiling_ns.min(most_ns(Extent::Ceiling)) as i64,
+            ceiling_ns: ceiling_ns.min(most_ns(Extent::Ceiling)).min(self.beside_kernels_ns(changes)) as i64,
         }
+    }
+
+    /// What a step leaves to changes beside the kernels that stay: however well they are made, these take their time. The step may be as
+    /// long as it is told to be at most, or what goes of it take longer in another run, where that was seen.
+    fn beside_kernels_ns(&self, changes: &[Change]) -> f64 {
+        if changes.iter().any(|change| change.moves_work()) {
+            return f64::INFINITY;
+        }
+        let Kernels { busiest_stream_ns, filled_ns } = self.played(changes, Extent::Ceiling, World::Bare).kernels;
+        let kept_ns = match changes {
+            _ if changes.iter().all(|change| change.keeps_kernels()) => busiest_stream_ns,
+            // What becomes shorter may become so much shorter at other clocks.
+            _ if !changes.iter().any(|change| change.spreads_kernels()) => busiest_stream_ns / DEVICE_SPREAD,
+            // The change itself counts that there.
+            _ if changes.contains(&Change::OverlapCopies) => filled_ns / DEVICE_SPREAD,
+            _ => filled_ns * (1.0 - LAST_WAVE_SHARE) / DEVICE_SPREAD,
+        };
+        let longer = match changes {
+            _ if changes.contains(&Change::CacheAllocations) => ALLOCATION_SPREAD,
+            _ if changes.iter().any(|change| change.is_of_host_code()) => HOST_SPREAD,
+            _ => 1.0,
+        };
+        let rest_ns = (longer * (self.step_ns - kept_ns)).max(self.most_ns - kept_ns).max(0.0);
+        self.step_ns * rest_ns / (kept_ns + rest_ns).max(1.0)
     }
 
     /// The share of a step that changes win at most, where recording cost so much; in a run in which what goes takes longer.
@@ -397,10 +421,12 @@ impl<'all> Replay<'all> {
             let before_ns = if index > 0 { of_later.as_deref() } else { self.host_code_ns(world, &play) };
             play.apply(*change, extent, &self.setting, before_ns);
         }
+        let kernels = |times: &[i64]| model.kernels(times, self.setting.own_device(), &play.shares);
         let is_changed = !play.has_edges(edges) || play.turns != turns || matches!(play.shares, Cow::Owned(_));
         let left = |times: &[i64]| Left {
             step_ns: model.step_ns(times),
             busy_ns: model.busy_ns(times, self.setting.own_device()),
+            kernels: kernels(times),
         };
         if !is_changed && !changes.contains(&Change::SteadySteps) {
             let unchanged = || left(&play.times());
@@ -424,6 +450,8 @@ struct Left {
     step_ns: f64,
     /// How long the device is busy in it.
     busy_ns: f64,
+    /// What kernels take of it.
+    kernels: Kernels,
 }
 
 #[cfg(test)]

@@ -78,6 +78,18 @@ pub(super) struct Model {
     pub(super) shares: Vec<f32>,
 }
 
+/// What kernels of a device take of a step, nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Kernels {
+    /// Those of the stream that has most of them.
+    pub(super) busiest_stream_ns: f64,
+    /// As much as all of them would take that run beside each other as far as they fit.
+    pub(super) filled_ns: f64,
+}
+
+/// A kernel that takes this share of what a device has room for keeps all of it busy.
+const FILLING_SHARE: f64 = 0.5;
+
 /// What operations take turns at, beside what edges say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Turns {
@@ -291,6 +303,25 @@ impl Model {
         let own = self.part.ops.iter().zip(&self.op_events).filter(|(op, _)| op.device == device);
         let runs = own.map(|(_, (start, end))| Interval::new(times[*start as usize], times[*end as usize]));
         Union::of(runs).overlap_ns(played) as f64 / count as f64
+    }
+
+    /// What computing takes of a step in any case, of given times of events: kernels of one stream run one after the other, and
+    /// wherever they run, together they fill the device for so long.
+    pub(super) fn kernels(&self, times: &[i64], device: u32, shares: &[f32]) -> Kernels {
+        let Some((played, count)) = self.span(times) else { return Kernels::default() };
+        let mut of_stream: HashMap<u32, i64> = HashMap::default();
+        let mut filled_ns = 0.0;
+        for (index, op) in self.part.ops.iter().enumerate().filter(|(_, op)| op.device == device) {
+            if op.kind.is_compute() {
+                let (start, end) = self.op_events[index];
+                let run_ns = Interval::new(times[start as usize], times[end as usize]).clip(played).len_ns();
+                *of_stream.entry(op.stream).or_default() += run_ns;
+                let resident = f64::from(shares.get(index).copied().unwrap_or(0.0));
+                filled_ns += run_ns as f64 * (resident / FILLING_SHARE).min(1.0);
+            }
+        }
+        let busiest_ns = of_stream.into_values().max().unwrap_or(0);
+        Kernels { busiest_stream_ns: busiest_ns as f64 / count as f64, filled_ns: filled_ns / count as f64 }
     }
 
     /// From the end of the first step to that of the last, as recorded, and how many steps that are.

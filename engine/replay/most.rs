@@ -14,11 +14,11 @@ use crate::timeline::union::Union;
 /// What the host does takes this much longer in one run than in another: between two machines of one kind, docs/gains.md.
 pub(super) const HOST_SPREAD: f64 = 1.28;
 /// The same of what calls take that allocate and free.
-const ALLOCATION_SPREAD: f64 = 1.6;
+pub(super) const ALLOCATION_SPREAD: f64 = 1.6;
 /// The same of copies from and to pageable memory, docs/gains.md.
 const PAGEABLE_SPREAD: f64 = 1.2;
 /// The same of what the device does: kernels take up to so much longer at other clocks, and beside other neighbours in memory.
-const DEVICE_SPREAD: f64 = 1.05;
+pub(super) const DEVICE_SPREAD: f64 = 1.05;
 
 /// How much longer what changes take away may take in another run.
 pub fn spread(changes: &[Change]) -> f64 {

@@ -24,7 +24,7 @@ const MAX_WAIT_DISTANCE: usize = 1_000;
 /// What a copy takes beside its bytes.
 pub(super) const COPY_LATENCY_NS: i64 = 1_500;
 /// Of a kernel, the most that its last wave leaves to kernels of other streams. Measured on the machine of docs/gains.md.
-const LAST_WAVE_SHARE: f64 = 0.08;
+pub(in super::super) const LAST_WAVE_SHARE: f64 = 0.08;
 /// An operator that copies waits by itself so soon after it has asked for the copy.
 const OWN_WAIT_NS: i64 = 50_000;
 /// An asynchronous call.

@@ -18,6 +18,7 @@ use super::record::Op;
 use super::setting::Setting;
 use crate::timeline::api::ApiClass;
 use crate::timeline::link::LinkRates;
+pub(super) use copies::LAST_WAVE_SHARE;
 pub(super) use host::is_scalar_readback;
 use programs::Loops;
 
@@ -162,6 +163,26 @@ impl Change {
                 | Self::KeepTensors
                 | Self::FuseAttention
         )
+    }
+
+    /// Whether it leaves every kernel where it is, and as long as it is, but for what [`Extent::Ceiling`] says of it.
+    pub(super) const fn keeps_kernels(self) -> bool {
+        self.is_of_idle_time() || matches!(self, Self::BatchCopies | Self::NonBlockingStreams | Self::UnorderedStreams)
+    }
+
+    /// Whether kernels of one stream may run beside each other after it: at best pinned copies are overlapped as well.
+    pub(super) const fn spreads_kernels(self) -> bool {
+        matches!(self, Self::OverlapCopies | Self::PinCopies)
+    }
+
+    /// Whether work goes to other streams or devices, or it is no change of what a step does: then kernels of the step bound nothing.
+    pub(super) const fn moves_work(self) -> bool {
+        matches!(self, Self::SpreadStreams | Self::ProcessPerGpu | Self::SteadySteps)
+    }
+
+    /// Whether it takes away what the host does by itself, however that is done in another run.
+    pub(super) const fn is_of_host_code(self) -> bool {
+        matches!(self, Self::LoadAhead | Self::HostAside | Self::NoBlocking)
     }
 
     /// Whether another change makes all of it, and more.

@@ -2,7 +2,7 @@
 
 use coldspot::replay::Change;
 
-use super::trace::{KERNEL_US, STEP_COUNT, TO_HOST, Trace};
+use super::trace::{CALL_US, KERNEL_US, STEP_COUNT, TO_HOST, Trace};
 
 const ABS: &str = "void at::native::vectorized_elementwise_kernel<8, at::native::AbsFunctor<c10::BFloat16> >";
 const EQUAL: &str =
@@ -90,6 +90,73 @@ fn products_stay_in_a_graph_unless_they_are_of_a_loop() {
     // Layers of many products follow one another: 8 µs of 30 stay, but what starting a kernel takes.
     let (layers, of_loop) = (most(4, 10), most(40, 1));
     assert!(layers < 0.82 && of_loop > 0.9, "{layers} {of_loop}");
+}
+
+#[test]
+fn what_changes_no_kernel_wins_no_more_than_kernels_leave_of_a_step() {
+    // 50 µs of each 100 are kernels, too long to vanish in others.
+    let trace = steps(|trace| {
+        for _ in 0..40 {
+            trace.launch("filter_kernel", 0.5 * KERNEL_US);
+            trace.host_us += KERNEL_US - CALL_US - 1.0;
+        }
+        trace.wait();
+    });
+    // The host is 50 µs late for each, whatever it takes of its time in another run.
+    let (_, most) = shares(&trace, Change::Graph);
+    assert!((0.4..0.52).contains(&most), "{most}");
+}
+
+#[test]
+fn recurrent_cells_in_a_loop_become_a_layer_of_few_kernels() {
+    let expected = |cells: u32| {
+        let trace = steps(|trace| {
+            for index in 0..40 {
+                let begin = trace.host_us;
+                trace.launch(PRODUCT, 8.0);
+                trace.launch(ABS, 6.0);
+                trace.host_us += 20.0;
+                if index < cells {
+                    trace.events.event("cpu_op", "aten::lstm_cell", 99, begin, trace.host_us - begin, "");
+                }
+            }
+            trace.wait();
+        });
+        shares(&trace, Change::Graph).0
+    };
+    // In a graph all kernels stay; in a layer element-wise ones are part of others.
+    let (layer, graph) = (expected(40), expected(8));
+    assert!(layer > graph + 0.15, "{layer} {graph}");
+}
+
+#[test]
+fn what_is_launched_again_may_hold_the_device_up_as_recorded() {
+    let names = ["aten::addmm", "aten::gelu", "aten::native_layer_norm", "aten::mul", "aten::add"];
+    let mut number = 0;
+    let trace = steps(|trace| {
+        number += 1;
+        let mut run = |trace: &mut Trace, kernel: &str, length: f64| {
+            for name in names.iter().cycle().take(20) {
+                let begin = trace.host_us;
+                trace.launch(kernel, length);
+                trace.host_us += 10.0;
+                let args = format!(r#""Sequence number":{number},"Fwd thread id":0"#);
+                trace.events.event("cpu_op", name, 99, begin, trace.host_us - begin, &args);
+                trace.host_us += 1.0;
+            }
+        };
+        run(trace, "forward_kernel", 30.0);
+        trace.wait();
+        let begin = trace.host_us;
+        trace.host_us += 2.0;
+        run(trace, "forward_kernel", 8.0);
+        let args = format!(r#""Sequence number":{number},"Fwd thread id":1"#);
+        let node = "autograd::engine::evaluate_function: AddmmBackward0";
+        trace.events.event("cpu_op", node, 99, begin, trace.host_us - begin, &args);
+        trace.wait();
+    });
+    let (expected, most) = shares(&trace, Change::KeepActivations);
+    assert!(expected > 0.1 && most > 1.2 * expected, "{expected} {most}");
 }
 
 #[test]
