@@ -197,7 +197,9 @@ mod tests {
             let run = sample.run();
             let device = sample.facts.add(EntityKind::Device, "gpu0", &[run]);
             let own: &mut Entity = sample.facts.get_mut(device);
-            [("number", 0), ("window_ns", 1_000_000), ("idle_ns", 500_000)].map(|(fact, ns)| own.set(fact, ns));
+            for (fact, ns) in [("number", 0), ("window_ns", 1_000_000), ("idle_ns", 500_000)] {
+                own.set(fact, ns);
+            }
             let rule = sample.rule("launch-bound", "Launching", EntityKind::Device);
             sample.find(rule, device, Some(("idle_launch", 300_000)), "launching");
             let Outcome::Finding(found) = &mut sample.judgements[0].outcome else { panic!() };

@@ -135,7 +135,7 @@ fn what_is_launched_again_may_hold_the_device_up_as_recorded() {
     let mut number = 0;
     let trace = steps(|trace| {
         number += 1;
-        let mut run = |trace: &mut Trace, kernel: &str, length: f64| {
+        let run = |trace: &mut Trace, kernel: &str, length: f64| {
             for name in names.iter().cycle().take(20) {
                 let begin = trace.host_us;
                 trace.launch(kernel, length);
