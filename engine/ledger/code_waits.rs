@@ -1,5 +1,4 @@
-//! Stretches in which a thread compiles although nothing in them says so: it waits for a compiler that runs as a program, or it leads
-//! to what links the code.
+//! Stretches in which a thread compiles although nothing in them says so: it waits for a compiler that runs as a program.
 
 use std::cmp::Reverse;
 
@@ -120,57 +119,10 @@ fn waited_for(timeline: &Timeline, thread: u32, wait: Interval) -> Option<NameId
     (taken_ns as f64 >= RUN_SHARE * wait.len_ns() as f64).then_some(longest.program)
 }
 
-/// A part of the names of kernels that Numba compiles.
-const OF_NUMBA: &str = "cudapy";
-/// How the call begins with which it links what it has compiled.
-const LINK: &str = "cuLinkCreate";
-/// How calls begin that ask what the GPU can do, as it does before.
-const QUESTIONS: [&str; 3] = ["cuInit", "cuDriverGetVersion", "cuDeviceGet"];
-/// In a longer time a program does something else as well.
-const LONGEST_NUMBA_NS: i64 = 1_000_000_000;
-
-/// What a thread does after the last that is known to be something else, a call of CUDA, a sleep, the begin or the end of a range, until
-/// Numba links a kernel; where samples tell what it does, these say more.
-pub(super) fn of_linkers(timeline: &Timeline) -> Vec<Found> {
-    let shapes = &timeline.kernels.shapes;
-    let is_numba = |name: NameId| timeline.name(name).contains(OF_NUMBA);
-    if !shapes.iter().any(|shape| is_numba(shape.full_name) || is_numba(shape.name)) {
-        return Vec::new();
-    }
-    let api = &timeline.api;
-    let calls = || api.times.iter().zip(&api.name).zip(&api.thread).filter(|(_, thread)| **thread != NONE);
-    let links = calls().filter(|((_, name), _)| timeline.name(**name).starts_with(LINK));
-    let mut marks: Vec<(u32, i64, NameId)> = links.map(|((call, name), thread)| (*thread, call.start, *name)).collect();
-    marks.retain(|(thread, ..)| timeline.cpu_samples.of_thread(*thread).is_empty());
-    marks.sort_unstable();
-    let threads: Vec<u32> = marks.iter().map(|(thread, ..)| *thread).collect();
-    let is_linking = |thread: u32| threads.binary_search(&thread).is_ok();
-    let asks = |name: NameId| QUESTIONS.iter().any(|begin| timeline.name(name).starts_with(begin));
-    let others = calls().filter(|((_, name), thread)| is_linking(**thread) && !asks(**name));
-    marks.extend(others.map(|((call, _), thread)| (*thread, call.end, NONE)));
-    let sleeps: Vec<NameId> = SLEEPS.iter().filter_map(|name| timeline.names.find(name)).collect();
-    let os_calls = timeline.os_calls.times.iter().zip(&timeline.os_calls.name).zip(&timeline.os_calls.thread);
-    let sleeps = os_calls.filter(|((_, name), thread)| is_linking(**thread) && sleeps.contains(name));
-    marks.extend(sleeps.map(|((sleep, _), thread)| (*thread, sleep.end, NONE)));
-    for ranges in timeline.ranges.threads.iter().filter(|ranges| is_linking(ranges.thread)) {
-        let ends = ranges.times.iter().flat_map(|range| [range.start, range.end]);
-        marks.extend(ends.map(|at| (ranges.thread, at, NONE)));
-    }
-    marks.sort_unstable();
-    let stretch = |pair: &[(u32, i64, NameId)]| {
-        let [(thread, start, _), (same, end, name)] = pair else { return None };
-        let times = Interval::new(*start, *end);
-        (thread == same && *name != NONE && times.len_ns() <= LONGEST_NUMBA_NS).then_some((*thread, times, *name))
-    };
-    marks.windows(2).filter_map(stretch).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::columns::KernelShape;
-    use crate::timeline::samples::Frame;
-    use crate::timeline::{CompilerRun, CpuSamples, Process, Thread};
+    use crate::timeline::{CompilerRun, Process, Thread};
 
     fn named(timeline: &mut Timeline, name: &str) -> NameId {
         timeline.names.intern(name.to_owned())
@@ -181,13 +133,6 @@ mod tests {
         timeline.os_calls.times.push(Interval::new(start_ms * 1_000_000, end_ms * 1_000_000));
         timeline.os_calls.name.push(name);
         timeline.os_calls.thread.push(thread);
-    }
-
-    fn api_call(timeline: &mut Timeline, name: &str, start_ms: i64) {
-        let name = named(timeline, name);
-        timeline.api.times.push(Interval::new(start_ms * 1_000_000, start_ms * 1_000_000 + 10));
-        timeline.api.name.push(name);
-        timeline.api.thread.push(0);
     }
 
     #[test]
@@ -254,29 +199,5 @@ mod tests {
         assert!(kept.is_sorted_by_key(|((times, _), _)| times.start));
         let long = |waits: &[Wait<'_>]| waits.iter().filter(|((times, _), _)| times.len_ns() == 11).count();
         assert_eq!(long(&kept), long(&waits), "all of the longer ones stay");
-    }
-
-    #[test]
-    fn numba_compiles_before_it_links() {
-        let mut timeline = Timeline::default();
-        api_call(&mut timeline, "cuMemAlloc", 10);
-        api_call(&mut timeline, "cuInit", 50);
-        api_call(&mut timeline, "cuLinkCreate", 100);
-        api_call(&mut timeline, "cuLaunchKernel", 110);
-        api_call(&mut timeline, "cuLinkCreate", 1_111);
-        let kernel = named(&mut timeline, "cudapy::__main__::matmul");
-        assert!(of_linkers(&timeline).is_empty());
-        let shape = KernelShape { name: kernel, full_name: kernel, ..KernelShape::default() };
-        timeline.kernels.shapes.push(shape);
-        let of = |timeline: &Timeline| {
-            of_linkers(timeline).into_iter().map(|(_, times, _)| (times.start, times.end)).collect::<Vec<_>>()
-        };
-        // Before the second link there is too much time for one kernel.
-        assert_eq!(of(&timeline), [(10_000_010, 100_000_000)]);
-        os_call(&mut timeline, "nanosleep", 0, 60, 70);
-        assert_eq!(of(&timeline), [(70_000_000, 100_000_000)]);
-        timeline.cpu_samples = CpuSamples::new(vec![Frame { function: kernel, module: NONE }]);
-        timeline.cpu_samples.push(0, 50, [0].into_iter());
-        assert!(of(&timeline).is_empty());
     }
 }

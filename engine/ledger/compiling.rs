@@ -6,6 +6,7 @@ use std::ops::Range;
 use foldhash::{HashMap, HashSet};
 
 use super::code_waits::{self, SLEEPS};
+use super::first_uses;
 use crate::text::paths::file_name;
 use crate::timeline::columns::{Label, RangeKind};
 use crate::timeline::interval::Interval;
@@ -263,7 +264,7 @@ impl CodeStretches {
         }
     }
 
-    /// Calls of the OS whose own stack lies in a compiler, waits for compilers that ran as programs, and what leads to linking.
+    /// Calls of the OS whose own stack lies in a compiler, waits for compilers that ran as programs, and what leads to a kernel that a framework makes.
     fn of_waits(&mut self, timeline: &Timeline) {
         let stacked = &timeline.os_stacks;
         let marks: Vec<Option<(CodeWork, NameId)>> = marks_of(timeline, &stacked.samples);
@@ -275,7 +276,7 @@ impl CodeStretches {
             }
         }
         for (thread, times, name) in
-            code_waits::of_children(timeline).into_iter().chain(code_waits::of_linkers(timeline))
+            code_waits::of_children(timeline).into_iter().chain(first_uses::of_frameworks(timeline))
         {
             self.push(thread, times, CodeWork::Compile, name);
         }

@@ -15,6 +15,7 @@ pub mod callers;
 mod code_waits;
 pub mod compiling;
 mod dispatch;
+mod first_uses;
 pub mod host;
 pub mod idle;
 mod laid_out;
