@@ -143,8 +143,8 @@ pub struct IdleReading {
     pub beside_copies: Vec<BesideCopies>,
     /// Those of them that a thread has to explain.
     pub host_beside_copies: Vec<HostBesideCopies>,
-    /// Those beside migrations of unified memory, without those that are longer than from one page to the next.
-    pub beside_migrations_ns: i64,
+    /// Those beside migrations of unified memory, in time order, without those that are longer than from one page to the next.
+    pub beside_migrations: Vec<Interval>,
     /// Those beside copies, with what such a stretch can win from the waits before it in place of its length.
     pub won_beside_copies: Vec<BesideCopies>,
     /// The samples of the CPU, by what the thread was doing and by their indices.
@@ -217,7 +217,7 @@ impl IdleReading {
         self.storm_launch_ns += other.storm_launch_ns;
         self.waited_launch_ns += other.waited_launch_ns;
         self.queued_migration_ns += other.queued_migration_ns;
-        self.beside_migrations_ns += other.beside_migrations_ns;
+        self.beside_migrations.extend(other.beside_migrations);
         self.ranges.merge(other.ranges);
         for (key, time) in other.after_waits {
             *self.after_waits.entry(key).or_default() += time;

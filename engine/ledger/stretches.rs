@@ -43,9 +43,9 @@ impl<'all> Stretches<'all> {
             self.reading.beside_copies.push(BesideCopies { copies, idle_ns: stretch.interval.len_ns() });
         }
         let is_migration = |op: Option<OpRef>| op.is_some_and(|op| op.kind == OpKind::Migration);
-        if is_migration(stretch.previous) || is_migration(stretch.next) {
-            let idle_ns = stretch.interval.len_ns();
-            self.reading.beside_migrations_ns += if idle_ns <= MOST_BETWEEN_FAULTS_NS { idle_ns } else { 0 };
+        let is_beside = is_migration(stretch.previous) || is_migration(stretch.next);
+        if is_beside && stretch.interval.len_ns() <= MOST_BETWEEN_FAULTS_NS {
+            self.reading.beside_migrations.push(stretch.interval);
         }
         if let Some((thread, query)) = self.ask(stretch) {
             let index = *self.index_of.entry(thread).or_insert_with(|| {

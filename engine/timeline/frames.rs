@@ -24,6 +24,8 @@ pub struct FrameTraits {
     pub is_cuda: bool,
     /// The same, or it is called as a call of CUDA is.
     pub is_in_cuda: bool,
+    /// It belongs to the system's kernel.
+    pub is_kernel: bool,
     /// It belongs to the profiler.
     pub is_profiler: bool,
     /// It belongs to the system or to the profiler.
@@ -39,6 +41,9 @@ pub struct FrameTraits {
     /// What it tells of waits for others.
     pub called: Called,
 }
+
+/// How what is told in the place of a file begins for functions of the system's kernel.
+const KERNEL_FILE: &str = "[kernel";
 
 /// What a name tells, whatever the file.
 #[derive(Clone, Copy)]
@@ -103,6 +108,7 @@ impl FrameTraits {
         Self {
             is_cuda,
             is_in_cuda: is_cuda || is_cuda_call,
+            is_kernel: file.starts_with(KERNEL_FILE),
             is_profiler: modules::is_profiler(file),
             is_system: modules::is_system(file),
             is_plumbing,

@@ -364,7 +364,7 @@ const COUNTS: &[Fact] = &[
         Int,
         CudaTrace,
         ExtensiveWithGaps,
-        "Idle time right before and right after migrations, in stretches of at most 5 ms: a longer one is more than the way from one page to the next.",
+        "Idle time right before and right after migrations, in stretches of at most 5 ms: a longer one is more than the way from one page to the next. What CPU samples prove to be the program's own code there is left out.",
     ),
     fact(
         "prefetch_call_count",

@@ -3,12 +3,14 @@
 use foldhash::HashMap;
 
 use super::by_index::{ByIndex, Seen};
+use super::profile::MIN_SAMPLE_COUNT;
 use super::stats::median;
 use super::{Context, DeviceContext, allocations, culprits, outside, source_lines};
 use crate::facts::Entity;
 use crate::ledger::{Account, Activity, OpKind};
 use crate::text::paths::without_folders;
 use crate::timeline::api::normal_name;
+use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId, Timeline};
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
@@ -18,7 +20,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("idle_longest_start_ns", longest.start);
     }
     outside::extract(context, device, facts);
-    facts.set("migration_idle_ns", device.idle.beside_migrations_ns);
+    facts.set("migration_idle_ns", migration_idle_ns(context.timeline, device));
     if !device.knows_host {
         return;
     }
@@ -34,6 +36,55 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     source_lines::of_idle(context.timeline, device, facts);
     let mut launches = launch_durations(context, device);
     facts.set_some("launch_call_median_ns", median(&mut launches));
+}
+
+/// In a stretch with fewer samples the host may do no more than touch the next page.
+const MIN_IN_STRETCH: i64 = 3;
+
+/// How long the device is idle beside migrations, without what samples prove to be the program's own code there: that is no way from one
+/// page to the next.
+fn migration_idle_ns(timeline: &Timeline, device: &DeviceContext) -> i64 {
+    let beside = &device.idle.beside_migrations;
+    let idle_ns = beside.iter().map(|stretch| stretch.len_ns()).sum::<i64>();
+    idle_ns - own_code_ns(timeline, beside, &device.idle.samples[Account::IdleHost])
+}
+
+/// How much of stretches that follow each other samples of host code prove to be the program's own: each stands for the usual time
+/// between two. One in the system's kernel or in CUDA's driver may be the move of a page; too few tell nothing, nor does one here and
+/// there between faults.
+fn own_code_ns(timeline: &Timeline, stretches: &[Interval], samples: &[u32]) -> i64 {
+    let all = &timeline.cpu_samples;
+    let traits = all.traits(&timeline.names);
+    let is_own = |sample: usize| {
+        let is_other = |frame: &u32| {
+            let traits = traits.of(*frame);
+            traits.is_kernel || traits.is_in_cuda || traits.is_profiler
+        };
+        let stack = all.stack(sample);
+        stack.iter().any(|frame| all.is_named(*frame)) && !stack.iter().any(is_other)
+    };
+    let mut own: HashMap<(u32, usize), i64> = HashMap::default();
+    for sample in samples.iter().map(|sample| *sample as usize) {
+        let (Some(at), Some(thread)) = (all.time_ns.get(sample), all.thread.get(sample)) else { continue };
+        let begun = stretches.partition_point(|stretch| stretch.start <= *at);
+        let last = begun.checked_sub(1).filter(|last| stretches.get(*last).is_some_and(|stretch| *at < stretch.end));
+        if let Some(stretch) = last.filter(|_| is_own(sample)) {
+            *own.entry((*thread, stretch)).or_default() += 1;
+        }
+    }
+    own.retain(|_, count| *count >= MIN_IN_STRETCH);
+    if own.values().sum::<i64>() < MIN_SAMPLE_COUNT as i64 {
+        return 0;
+    }
+    let mut periods: HashMap<u32, i64> = HashMap::default();
+    let mut of_stretches: HashMap<usize, i64> = HashMap::default();
+    for ((thread, stretch), count) in own {
+        let period = *periods.entry(thread).or_insert_with(|| all.period_ns(all.of_thread(thread)).unwrap_or(0));
+        let ns = of_stretches.entry(stretch).or_default();
+        *ns = ns.saturating_add(count.saturating_mul(period));
+    }
+    let most_ns = |stretch: usize| stretches.get(stretch).map_or(0, |stretch| stretch.len_ns());
+    of_stretches.into_iter().map(|(stretch, ns)| ns.min(most_ns(stretch))).sum()
 }
 
 fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
@@ -123,4 +174,36 @@ fn prefetch_call_count(context: &Context<'_>, device: &DeviceContext) -> i64 {
         *prefetches.entry(name).or_insert_with(|| normal_name(timeline.name(name)).contains("MemPrefetch"))
     };
     calls.filter(is_prefetch).count() as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::CpuSamples;
+    use crate::timeline::samples::Frame;
+
+    #[test]
+    fn samples_in_the_programs_own_code_are_no_moves_of_pages() {
+        let mut timeline = Timeline::default();
+        let mut frame = |function: &str, module: &str| Frame {
+            function: timeline.names.intern(function),
+            module: timeline.names.intern(module),
+        };
+        let frames = vec![
+            frame("clear", "/app/run"),
+            frame("0xffffffff88e01190", "[kernel.kallsyms]"),
+            frame("0x7f", "/usr/lib64/libcuda.so.550.54.15"),
+        ];
+        timeline.cpu_samples = CpuSamples::new(frames);
+        // Of the first stretch all, of the second three samples, of the third two; the others are elsewhere, or in what may move a page.
+        let stacks: [&[u32]; 14] =
+            [&[0], &[0], &[0], &[0], &[0], &[0], &[0], &[1, 0], &[2, 0], &[0], &[0], &[0], &[0], &[0]];
+        for (at, stack) in stacks.into_iter().enumerate() {
+            timeline.cpu_samples.push(0, 1_000 * at as i64 + 500, stack.iter().copied());
+        }
+        let stretches = [Interval::new(0, 5_800), Interval::new(6_000, 11_000), Interval::new(11_000, 13_000)];
+        let samples: Vec<u32> = (0..14).collect();
+        assert_eq!(own_code_ns(&timeline, &stretches, &samples), 5_800 + 3_000);
+        assert_eq!(own_code_ns(&timeline, &stretches, &samples[2..]), 0, "too few tell nothing");
+    }
 }
