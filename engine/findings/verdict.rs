@@ -380,7 +380,7 @@ fn healthy(
 
 /// What a device does for long before rounds that launches alone tell: that may be the program's work as well.
 fn before_rounds(device: &DeviceReview) -> Option<String> {
-    let phase = device.phase.as_ref().filter(|_| device.steps.as_ref().is_none_or(|steps| steps.is_by_launches))?;
+    let phase = device.phase.as_ref().filter(|_| device.steps.as_ref().is_none_or(|steps| !steps.is_marked))?;
     let before_ns = phase.before.iter().map(|before| before.duration_ns).fold(0, i64::saturating_add);
     if phase.is_profiled_region || before_ns / MUCH_LONGER < device.window_ns {
         return None;

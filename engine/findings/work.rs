@@ -117,6 +117,8 @@ pub struct StepWork {
     /// Whether a sequence of launches that repeats tells them, and no range.
     pub is_by_launches: bool,
     /// How many there are in the window.
+    /// Whether the program marks them, by ranges of its own or by calls.
+    pub is_marked: bool,
     pub count: i64,
     /// The median length of a step.
     pub median_ns: i64,
@@ -368,6 +370,7 @@ mod tests {
     fn gains_are_of_rounds_where_no_range_tells_steps_and_say_what_part_rounds_take() {
         let mut device = entity(EntityKind::Device, &[("replay_step_ns", 6_500_000), ("replay_step_count", 9)]);
         device.set("replay_covered_share", 0.7);
+        is_marked: matches!(device.text("step_told_by"), Some("range" | "profiler_calls")),
         assert_eq!(GainUnit::of(&device), GainUnit::Round);
         assert_eq!(gain_step(&device).and_then(|step| step.covered_share), Some(0.7));
         device.set("replay_covered_share", 0.9);

@@ -2,9 +2,9 @@
 //!
 //! A step is told by the outermost range that repeats and holds most of the GPU work ([`ranges`]), by the program's own
 //! `cudaProfilerStart` and `cudaProfilerStop` ([`region`]), or, where neither tells, by a sequence of launches that
-//! repeats ([`sequence`]). On the device a step lasts from the first operation that it launched to the first one that the
-//! next step launched; the host may be far ahead of that. Where the host is behind, and the device waits for a marked step, that
-//! wait is a part of the step that it waits for.
+//! repeats ([`sequence`]), which ends with the step of an optimizer where that is known. On the device a step lasts from the first
+//! operation that it launched to the first one that the next step launched; the host may be far ahead of that. Where the host is behind,
+//! and the device waits for a marked step, that wait is a part of the step that it waits for.
 
 mod launches;
 pub mod phases;
@@ -32,7 +32,7 @@ pub fn find(timeline: &Timeline, marks: &Marks, launches: &Launches, wanted: Opt
         return ranges::named(timeline, launches, name);
     }
     let told = || ranges::find(marks, launches).or_else(|| region::find(timeline, launches));
-    let mut found = told().or_else(|| sequence::find(timeline, launches))?;
+    let mut found = told().or_else(|| of_launches(timeline, marks, launches))?;
     if found.certainty < Certainty::High && ranges::are_parts_of_one(marks, launches, &found) {
         return None;
     }
@@ -41,6 +41,14 @@ pub fn find(timeline: &Timeline, marks: &Marks, launches: &Launches, wanted: Opt
         found.certainty = Certainty::Low;
     }
     Some(found)
+}
+
+/// What launches tell: rounds, or, where these are sure, steps of which an optimizer tells the ends.
+fn of_launches(timeline: &Timeline, marks: &Marks, launches: &Launches) -> Option<Steps> {
+    let rounds = sequence::find(timeline, launches)?;
+    let is_sure = rounds.certainty > Certainty::Low;
+    let steps = is_sure.then(|| ranges::of_optimizer(marks, launches, &rounds)).flatten();
+    Some(steps.unwrap_or(rounds))
 }
 
 #[cfg(test)]

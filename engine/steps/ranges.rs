@@ -9,6 +9,7 @@ use foldhash::{HashMap, HashSet};
 use super::launches::Launches;
 use super::sequence;
 use super::step::{Certainty, MIN_STEP_COUNT, Steps, ToldBy};
+use crate::ledger::OPTIMIZER_STEP;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId, Timeline};
@@ -96,13 +97,13 @@ struct Group {
 pub struct Marks(Vec<Group>);
 
 impl Marks {
-    /// All but those that are parts of a step. Those too where steps are called warm-up: what comes after it may have no name but
+    /// All but those that are parts of a step; of these the steps of optimizers, which tell where a step ends. All of them where steps are called warm-up: what comes after it may have no name but
     /// that of a part.
     pub fn new(timeline: &Timeline) -> Self {
         let plain = Plain::new(timeline);
         let warms_up = plain.names.iter().any(|(name, rank)| *rank < Rank::Part && is_warm_up(name));
         let most = if warms_up { Rank::Part } else { Rank::Other };
-        Self(groups(timeline, plain, |_, rank| rank <= most))
+        Self(groups(timeline, plain, |name, rank| rank <= most || name.starts_with(OPTIMIZER_STEP)))
     }
 
     /// Those of the process that launches, without parts of steps.
@@ -184,6 +185,26 @@ pub(super) fn are_parts_of_one(marks: &Marks, launches: &Launches, steps: &Steps
             let [whole] = group.hosts[..] else { return false };
             launches.work_ns(whole) as f64 >= WHOLE_WORK_SHARE * all_ns as f64
         })
+}
+
+/// Rounds that launches tell, as steps that end with the step of the program's one optimizer: none of them begins amid another. Where
+/// the optimizer's steps are more than the rounds, networks take turns in these.
+pub(super) fn of_optimizer(marks: &Marks, launches: &Launches, rounds: &Steps) -> Option<Steps> {
+    let mut all = marks.with_parts(launches).filter(|group| group.name.starts_with(OPTIMIZER_STEP));
+    let (group, None) = (all.next()?, all.next()) else { return None };
+    // The recording may begin and end amid a round.
+    if !(MIN_STEP_COUNT..=rounds.steps.len() + 2).contains(&group.hosts.len()) {
+        return None;
+    }
+    let first = launches.all().first()?.at;
+    let begins = std::iter::once(first).chain(group.hosts.iter().map(|host| host.end));
+    let hosts: Vec<Interval> =
+        begins.zip(&group.hosts).map(|(begin, host)| Interval::new(begin.min(host.start), host.end)).collect();
+    let work_ns = hosts.iter().map(|host| launches.work_ns(*host)).sum::<i64>();
+    let of_hosts = Group::new(Arc::clone(&group.name), group.rank, (group.thread, group.process));
+    let steps = Group { hosts, ..of_hosts }.steps(launches, Certainty::High, work_ns)?;
+    let is_most = work_ns as f64 >= UNNAMED_WORK_SHARE * launches.all_work_ns() as f64;
+    (is_most && steps.steps.len() >= MIN_STEP_COUNT).then_some(Steps { told_by: ToldBy::Optimizer, ..steps })
 }
 
 /// The steps that the user names: with or without its numbers.

@@ -27,6 +27,8 @@ pub enum ToldBy {
     ProfilerCalls,
     /// A sequence of launches that repeats.
     Launches,
+    /// The same, and the steps of an optimizer, which tell where each round ends.
+    Optimizer,
 }
 
 impl ToldBy {
@@ -36,6 +38,7 @@ impl ToldBy {
             Self::Range => "range",
             Self::ProfilerCalls => "profiler_calls",
             Self::Launches => "launches",
+            Self::Optimizer => "optimizer",
         }
     }
 }

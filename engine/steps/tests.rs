@@ -2,6 +2,7 @@
 
 mod before;
 mod lengths;
+mod optimizer;
 
 use super::*;
 use crate::ledger::DeviceOps;

@@ -107,10 +107,10 @@ pub(super) const STEPS: &[Fact] = &[
     ),
     fact(
         "step_told_by",
-        Choice(&["range", "profiler_calls", "launches"]),
+        Choice(&["range", "profiler_calls", "launches", "optimizer"]),
         Nvtx,
         Incomparable,
-        "What the steps were told by: a range that repeats, calls of cudaProfilerStart, or a sequence of launches that repeats.",
+        "What the steps were told by: a range that repeats, calls of cudaProfilerStart, a sequence of launches that repeats, or such a sequence that ends with the step of an optimizer.",
     ),
     fact(
         "step_certainty",
