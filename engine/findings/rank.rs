@@ -32,6 +32,9 @@ pub(super) const MAIN_KERNEL_SHARE: f64 = 0.5;
 const HOST_BOUND: &str = "host-bound";
 const CULPRIT_SHARE: f64 = 0.5;
 
+/// What lies before the steady state is the run's main matter where it is so many times as long.
+const MANY_TIMES: i64 = 5;
+
 /// What counts under another finding is told from this part of it on.
 const TOLD_ELSEWHERE: f64 = 0.1;
 
@@ -80,6 +83,8 @@ impl<'a> Ranking<'a> {
             None if finding.looks_outside() => (1, Reverse(i64::MAX - 1)),
             // What repeats comes before what occurs once, unless that has a name; what may be one pass has nothing that is known to
             // repeat.
+            // No more of the run than some steady states: what it repeats comes first.
+            None if finding.looks_before_steady() && self.follows_steady(finding) => (2, Reverse(i64::MAX - 1)),
             None if finding.looks_before_steady() && self.leads_steady(finding) => (1, Reverse(i64::MAX - 2)),
             None if finding.looks_before_steady() => (5, Reverse(i64::MAX)),
             // Where a rule tells what it is, that comes before it.
@@ -154,6 +159,17 @@ impl<'a> Ranking<'a> {
         let device = facts.related(finding.subject.entity, EntityKind::Device).map(|device| facts.get(device));
         device.is_some_and(|device| {
             device.text("phase_certainty") == Some("low") || device.text("before_steady_function").is_some()
+        })
+    }
+
+    /// Whether a function is known that takes the time before the steady state, and that is no many times as long as that.
+    fn follows_steady(&self, finding: &Finding) -> bool {
+        let facts = self.context.facts;
+        let device = facts.related(finding.subject.entity, EntityKind::Device).map(|device| facts.get(device));
+        device.is_some_and(|device| {
+            let before_ns = device.int("before_steady_ns").unwrap_or(i64::MAX);
+            let is_named = device.text("before_steady_function").is_some();
+            is_named && device.int("window_ns").is_some_and(|ns| before_ns / MANY_TIMES < ns)
         })
     }
 

@@ -8,6 +8,7 @@ use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
 use crate::ledger::Account;
 use crate::replay::STEP_FACT;
 use crate::text::names;
+use crate::text::number::percent;
 use crate::text::spans::Sentence;
 
 /// Kernels that a review lists of a device.
@@ -116,9 +117,9 @@ pub struct StepWork {
     pub name: Option<Sentence>,
     /// Whether a sequence of launches that repeats tells them, and no range.
     pub is_by_launches: bool,
-    /// How many there are in the window.
     /// Whether the program marks them, by ranges of its own or by calls.
     pub is_marked: bool,
+    /// How many there are in the window.
     pub count: i64,
     /// The median length of a step.
     pub median_ns: i64,
@@ -211,6 +212,8 @@ pub struct PhaseWork {
     pub whole_ns: i64,
     /// The phases before the steady state, where that is judged: their cost occurs once.
     pub before: Vec<PhaseBefore>,
+    /// The function that most of their host code lies in, where samples tell it.
+    pub before_host: Option<Sentence>,
     /// How long the device's work goes on after the last step.
     pub tear_down_ns: Option<i64>,
     /// How much of that work the last step launched, or those before it.
@@ -243,6 +246,8 @@ pub struct PhaseBefore {
 /// Parts that are listed of a phase, and the smallest share of it that is worth a word.
 const LISTED_PARTS: usize = 3;
 const LEAST_PART_SHARE: f64 = 0.1;
+/// A function that holds less of the host code of the phases before does not tell what they are.
+const LEAST_FUNCTION_SHARE: f64 = 0.5;
 /// Compute of a phase is worth a word from this share of what the steady state computes.
 const LEAST_COMPUTE_SHARE: f64 = 0.2;
 
@@ -263,9 +268,26 @@ pub(super) fn phase(facts: &Facts, id: EntityId) -> Option<PhaseWork> {
         may_be_one_pass: device.text("phase_certainty") == Some("low"),
         whole_ns: device.int("whole_window_ns")?,
         before: own.into_iter().filter_map(|phase| before(phase, compute_ns)).collect(),
+        before_host: before_host(device),
         tear_down_ns: device.int("tear_down_ns"),
         tear_down_from_steps_share: device.number("tear_down_from_steps_share"),
     })
+}
+
+/// The function that most of the host code before the steady state lies in, by CPU samples, where that is much of the time there.
+fn before_host(device: &Entity) -> Option<Sentence> {
+    let before_ns = device.int("before_steady_ns").filter(|ns| *ns > 0)?;
+    let host_ns = device.int("before_steady_host_ns")?;
+    let share = device.number("before_steady_function_share").filter(|share| *share >= LEAST_FUNCTION_SHARE)?;
+    let is_told = host_ns as f64 >= LEAST_PART_SHARE * before_ns as f64;
+    let function = device.text("before_steady_function").filter(|_| is_told)?;
+    let words = Sentence::default().own(&format!("{} of the CPU samples of host code there lie in ", percent(share)));
+    let words = words.code(function);
+    let words = device
+        .text("before_steady_function_caller")
+        .into_iter()
+        .fold(words, |words, caller| words.own(", called by ").code(caller));
+    Some(words.own("."))
 }
 
 /// `steady_compute_ns` is what the GPU computes in the steady state: a phase that computes a good part of that may be work as well.
@@ -348,6 +370,7 @@ pub(super) fn steps(device: &Entity) -> Option<StepWork> {
     Some(StepWork {
         name: device.text("step_name").filter(|name| !name.is_empty()).map(|name| Sentence::default().code(name)),
         is_by_launches: device.text("step_told_by") == Some("launches"),
+        is_marked: matches!(device.text("step_told_by"), Some("range" | "profiler_calls")),
         count: device.int("step_count")?,
         median_ns: device.int("step_median_ns")?,
         slowest_ns: device.int("step_slowest_ns"),
@@ -370,7 +393,6 @@ mod tests {
     fn gains_are_of_rounds_where_no_range_tells_steps_and_say_what_part_rounds_take() {
         let mut device = entity(EntityKind::Device, &[("replay_step_ns", 6_500_000), ("replay_step_count", 9)]);
         device.set("replay_covered_share", 0.7);
-        is_marked: matches!(device.text("step_told_by"), Some("range" | "profiler_calls")),
         assert_eq!(GainUnit::of(&device), GainUnit::Round);
         assert_eq!(gain_step(&device).and_then(|step| step.covered_share), Some(0.7));
         device.set("replay_covered_share", 0.9);
@@ -413,12 +435,32 @@ mod tests {
             may_be_one_pass: true,
             whole_ns: 2,
             before: Vec::new(),
+            before_host: None,
             tear_down_ns: None,
             tear_down_from_steps_share: None,
         };
         assert_eq!(phase.name(), "main part");
         phase.may_be_one_pass = false;
         assert_eq!(phase.name(), "steady state");
+    }
+
+    #[test]
+    fn the_function_that_holds_the_host_code_before_is_named() {
+        let facts = [("before_steady_ns", 1_000), ("before_steady_host_ns", 100)];
+        let mut device = entity(EntityKind::Device, &facts);
+        let told = |device: &Entity| before_host(device).map(|words| words.plain());
+        assert_eq!(told(&device), None);
+        device.set("before_steady_function", "print_results");
+        device.set("before_steady_function_share", 0.5);
+        let words = "50 % of the CPU samples of host code there lie in print_results";
+        assert_eq!(told(&device), Some(format!("{words}.")));
+        device.set("before_steady_function_caller", "main");
+        assert_eq!(told(&device), Some(format!("{words}, called by main.")));
+        device.set("before_steady_function_share", 0.49);
+        assert_eq!(told(&device), None);
+        device.set("before_steady_function_share", 0.5);
+        device.set("before_steady_host_ns", 99);
+        assert_eq!(told(&device), None);
     }
 
     #[test]

@@ -378,7 +378,11 @@ fn before(phase: &PhaseWork) -> String {
         format!("{} {}{parts}", before.name, duration(before.duration_ns))
     });
     let told: Vec<String> = told.collect();
-    if told.is_empty() { String::new() } else { format!(" Before it {}.", told.join(", ")) }
+    if told.is_empty() {
+        return String::new();
+    }
+    let host = phase.before_host.as_ref().map_or_else(String::new, |host| format!(" {}", words_of(host)));
+    format!(" Before it {}.{host}", told.join(", "))
 }
 
 #[cfg(test)]
@@ -415,12 +419,17 @@ mod tests {
             may_be_one_pass: false,
             whole_ns: 2_000_000_000,
             before,
+            before_host: None,
             tear_down_ns: None,
             tear_down_from_steps_share: None,
         };
         let told = before(&phase(vec![set_up, warm_up]));
         assert_eq!(told, " Before it set-up 1.72 s (loading modules 1.34 s, host code 373 ms), warm-up 5 ms.");
         assert_eq!(before(&phase(Vec::new())), "");
+        let host = Some(Sentence::default().own("90 % of the CPU samples of host code there lie in ").code("load"));
+        let warm_up = PhaseBefore { name: "warm-up".to_owned(), duration_ns: 5_000_000, parts: Vec::new() };
+        let told = before(&PhaseWork { before_host: host, ..phase(vec![warm_up]) });
+        assert_eq!(told, " Before it warm-up 5 ms. 90 % of the CPU samples of host code there lie in `load`");
     }
 
     #[test]

@@ -156,6 +156,8 @@ struct Phase<'a> {
     whole_ns: i64,
     before: Vec<Before<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    before_host: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     tear_down_ns: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tear_down_from_steps_share: Option<f64>,
@@ -382,6 +384,7 @@ impl<'a> Phase<'a> {
             name: phase.name(),
             whole_ns: phase.whole_ns,
             before: phase.before.iter().map(before).collect(),
+            before_host: phase.before_host.as_ref().map(Text::from),
             tear_down_ns: phase.tear_down_ns,
             tear_down_from_steps_share: phase.tear_down_from_steps_share,
         }
