@@ -29,10 +29,13 @@ pub struct TimeSum {
     pub count: i64,
     /// The longest.
     pub longest_ns: i64,
-    /// When the longest begins.
+    /// When the longest begins; of parts that lie apart, the longest of them.
     pub longest_start_ns: i64,
     /// The piece that was added last, which the next may continue.
     last: Interval,
+    /// The part of it that was added last, with those right before it, and the longest such part.
+    part: Interval,
+    main: Interval,
     /// The longest of those before it, the longest first.
     top: [LongPiece; LONG_PIECE_COUNT],
 }
@@ -84,8 +87,13 @@ impl TimeSum {
         } else {
             self.begin(interval);
         }
+        let goes_on = is_same && self.count > 0 && self.part.end == interval.start;
+        self.part = if goes_on { Interval::new(self.part.start, interval.end) } else { interval };
+        if !is_same || self.part.len_ns() > self.main.len_ns() {
+            self.main = self.part;
+        }
         if self.last.len_ns() > self.longest_ns {
-            (self.longest_ns, self.longest_start_ns) = (self.last.len_ns(), self.last.start);
+            (self.longest_ns, self.longest_start_ns) = (self.last.len_ns(), self.main.start);
         }
     }
 
@@ -383,6 +391,18 @@ mod tests {
         assert!(sums.all.len() <= MANY_SUMS, "{}", sums.all.len());
         let of_one = sums.iter().filter(|(key, _)| *key == (7, 2_499)).map(|(_, idle)| idle.idle_ns);
         assert_eq!(of_one.sum::<i64>(), 200);
+    }
+
+    #[test]
+    fn a_piece_of_parts_that_lie_apart_begins_where_most_of_it_lies() {
+        let mut sum = TimeSum::default();
+        sum.add_part(Interval::new(0, 20), true);
+        for (start, end, is_same) in [(100, 102, false), (110, 120, true), (120, 150, true), (160, 195, true)] {
+            sum.add_part(Interval::new(start, end), is_same);
+        }
+        assert_eq!((sum.count, sum.longest_ns, sum.longest_start_ns), (2, 77, 110));
+        sum.add_part(Interval::new(200, 210), false);
+        assert_eq!((sum.longest_ns, sum.longest_start_ns), (77, 110));
     }
 
     #[test]
