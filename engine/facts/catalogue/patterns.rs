@@ -7,6 +7,7 @@ use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo};
 
 /// Work that is cut too fine.
 pub(super) const FINE_WORK: &[Fact] = &[
+    fact("small_upload_count", Int, CudaTrace, Extensive, "Copies to the device of at most 64 KiB."),
     fact(
         "fine_work_count",
         Int,

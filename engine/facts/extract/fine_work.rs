@@ -110,6 +110,9 @@ fn is_short(timeline: &Timeline, op: Op) -> bool {
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let mut rows = Rows::find(context.timeline, device);
     let length = rows.parts.len_ns();
+    let bytes_up = |op: Op| copy_bytes(context.timeline, op, &[Direction::HostToDevice]);
+    let uploads = device.ops.in_window().filter_map(bytes_up);
+    facts.set("small_upload_count", uploads.filter(|bytes| *bytes <= SMALL_BYTES).count() as i64);
     facts.set("fine_work_count", rows.op_count);
     facts.set("fine_work_ns", length);
     facts.set("fine_work_idle_ns", length - device.tally.busy.common_ns(&rows.parts));
