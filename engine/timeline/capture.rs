@@ -3,7 +3,7 @@
 
 use super::NameId;
 use super::interval::Interval;
-use super::output::OutputError;
+use super::output::{OutputError, OutputPlace};
 
 /// What a recording is.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -169,6 +169,8 @@ pub struct Surroundings {
     pub thread_names: Vec<String>,
     /// What the program's output tells of an error.
     pub output_error: Option<OutputError>,
+    /// Where in the source it is, as far as the output says.
+    pub output_place: Option<OutputPlace>,
     /// Whether records came that the driver hands over in the buffers that also hold kernels and copies.
     pub has_device_records: bool,
 }

@@ -1,4 +1,5 @@
-//! The kinds of errors that a program's output can tell of. Nothing else is taken from an output, and never its text.
+//! The kinds of errors that a program's output can tell of, and where in the source. Nothing else is taken from an output, and never its
+//! text.
 
 /// An error that a program's output tells of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,6 +8,17 @@ pub struct OutputError {
     pub kind: &'static str,
     /// Whether the output ends with it, as it ended the program.
     pub is_end: bool,
+}
+
+/// Where in the source an error is, as the output says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputPlace {
+    /// The file, without its folders.
+    pub file: String,
+    /// Its line.
+    pub line: u32,
+    /// The function, where that is told.
+    pub function: Option<String>,
 }
 
 /// Where the words of an error stand in a line.
@@ -50,6 +62,16 @@ impl Sign {
     /// Whether a program that says so has ended thereby.
     pub const fn ends(&self) -> Ends {
         self.ends
+    }
+
+    /// Whether its words alone tell an error, wherever they stand, and tell more than that a test failed.
+    pub fn is_telling(&self) -> bool {
+        self.place == Place::Anywhere && self.words != TRACEBACK && !self.is_vague()
+    }
+
+    /// Whether it stands in the line in which pytest counts tests.
+    pub fn is_of_tests(&self) -> bool {
+        self.place == Place::TestCounts
     }
 
     /// Whether the text of any exception may hold its words: the class of the exception says more.
@@ -153,9 +175,14 @@ pub fn after_prompt<'lines, 'line>(lines: &'lines [&'line str]) -> &'lines [&'li
 /// What the profiler's own library leaves where the system is too new for it.
 const PROFILER_SYMBOL: &str = "libToolsInjectionProxy64.so: undefined symbol";
 
+/// What a test says whose own profiler got no events, and how that is told.
+const NO_EVENTS: &str = "No CUDA events found";
+const NO_EVENTS_KIND: &str = "no CUDA events for the program's own profiler";
+
 /// The kinds that are looked for, the most telling first; those of one kind stand together.
-pub const SIGNS: [Sign; 85] = [
+pub const SIGNS: [Sign; 86] = [
     end(PROFILER_SYMBOL, "a symbol that the profiler's own library needs and the system lacks"),
+    error(NO_EVENTS, NO_EVENTS_KIND),
     error("CUDA out of memory", "out of GPU memory"),
     error("CUDA_ERROR_OUT_OF_MEMORY", "out of GPU memory"),
     error("cudaErrorMemoryAllocation", "out of GPU memory"),

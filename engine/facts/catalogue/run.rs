@@ -266,6 +266,21 @@ pub(super) const PROGRAM: &[Fact] = &[
         "Whether that error ended the program: its output ends with an exception that nothing caught, a crash, or a fatal error. Absent without an error.",
     ),
     fact(
+        "output_error_file",
+        Text,
+        Report,
+        Incomparable,
+        "The file of source code, without folders, in which the error lies that ended the program, where its output says so.",
+    ),
+    fact("output_error_line", Int, Report, Incomparable, "The line of that file."),
+    fact(
+        "output_error_function",
+        Text,
+        Report,
+        Incomparable,
+        "The function that it lies in, where the output says so.",
+    ),
+    fact(
         "is_wsl",
         Bool,
         Report,

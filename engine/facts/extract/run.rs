@@ -204,6 +204,11 @@ fn surroundings(timeline: &Timeline, facts: &mut Entity) {
     facts.set("is_begin_chosen", surroundings.is_begin_chosen);
     facts.set_some("output_error", surroundings.output_error.map(|error| error.kind));
     facts.set_some("output_ends_in_error", surroundings.output_error.map(|error| error.is_end));
+    if let Some(place) = &surroundings.output_place {
+        facts.set("output_error_file", place.file.as_str());
+        facts.set("output_error_line", i64::from(place.line));
+        facts.set_some("output_error_function", place.function.as_deref());
+    }
     facts.set("device_records_arrived", surroundings.has_device_records);
     let managed = timeline.names.find("cudaMallocManaged").into_iter().chain(timeline.names.find("cuMemAllocManaged"));
     let managed: Vec<NameId> = managed.collect();

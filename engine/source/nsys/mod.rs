@@ -19,6 +19,7 @@ mod metrics;
 mod missing;
 mod notices;
 mod output;
+mod output_place;
 mod pages;
 mod record;
 pub(super) mod rep;

@@ -13,13 +13,16 @@ const SURVIVED: [&str; 2] = ["Exception ignored in", "Exception in thread"];
 pub(super) fn error_of(output: &str) -> Option<OutputError> {
     let lines: Vec<&str> = output.lines().map(of_rank).filter(|line| !line.trim().is_empty()).collect();
     let lines = after_prompt(&lines);
-    let kind_of = |lines: &[&str]| SIGNS.iter().find(|sign| lines.iter().any(|line| sign.is_in(line)));
+    let is_of_pytest = is_of_pytest(lines);
+    let signs = || SIGNS.iter().filter(move |sign| is_of_pytest || !sign.is_of_tests());
+    let kind_of = |lines: &[&str]| signs().find(|sign| lines.iter().any(|line| sign.is_in(line)));
     let exception = uncaught(lines);
-    match exception.or_else(|| fatal(lines)) {
+    match exception.or_else(|| fatal(lines, is_of_pytest)) {
         Some(end) => {
             let is_told = |sign: &Sign| exception.is_none() || !sign.is_vague();
-            let kind = SIGNS.iter().find(|sign| is_told(sign) && end.iter().any(|line| sign.is_in(line)));
+            let kind = signs().find(|sign| is_told(sign) && end.iter().any(|line| sign.is_in(line)));
             let kind = kind.or_else(|| kind_of(&[TRACEBACK]));
+            let kind = kind.filter(|sign| sign.is_of_tests()).and_then(|_| why_failed(lines)).or(kind);
             kind.map(|sign| OutputError { kind: sign.kind(), is_end: true })
         }
         None => kind_of(lines).map(|sign| OutputError { kind: sign.kind(), is_end: false }),
@@ -32,8 +35,28 @@ pub(super) fn worse(one: OutputError, other: OutputError) -> OutputError {
     if rank(&other) < rank(&one) { other } else { one }
 }
 
+/// What pytest begins the lines with that say why a test failed.
+const WHY: &str = "E   ";
+
+/// Whether pytest wrote an output: other programs count what failed as well.
+fn is_of_pytest(lines: &[&str]) -> bool {
+    let is_result = |line: &str| line.starts_with("FAILED ") || line.starts_with("ERROR ");
+    let titles = ["test session starts", "short test summary info"];
+    lines.iter().any(|line| {
+        line.starts_with(WHY)
+            || is_result(line) && line.contains("::")
+            || line.starts_with('=') && titles.iter().any(|title| line.contains(title))
+    })
+}
+
+/// What pytest says of why a test failed, where that tells more.
+fn why_failed(lines: &[&str]) -> Option<&'static Sign> {
+    let why: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix(WHY)).collect();
+    SIGNS.iter().find(|sign| sign.is_telling() && why.iter().any(|line| sign.is_in(line)))
+}
+
 /// A line without what a launcher of several processes puts before it.
-fn of_rank(line: &str) -> &str {
+pub(super) fn of_rank(line: &str) -> &str {
     let rest = line.strip_prefix("[rank").and_then(|rest| rest.split_once("]: "));
     rest.map_or(line, |(_, rest)| rest)
 }
@@ -49,8 +72,11 @@ fn uncaught<'a>(lines: &'a [&'a str]) -> Option<&'a [&'a str]> {
 }
 
 /// From what ends a program to the end of the output.
-fn fatal<'a>(lines: &'a [&'a str]) -> Option<&'a [&'a str]> {
-    let ends = |line: &str, how: Ends| SIGNS.iter().any(|sign| sign.ends() >= how && sign.is_in(line));
+fn fatal<'a>(lines: &'a [&'a str], is_of_pytest: bool) -> Option<&'a [&'a str]> {
+    let ends = |line: &str, how: Ends| {
+        let mut signs = SIGNS.iter().filter(|sign| is_of_pytest || !sign.is_of_tests());
+        signs.any(|sign| sign.ends() >= how && sign.is_in(line))
+    };
     let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
     let begin = last.iter().position(|line| ends(line, Ends::NearEnd));
     let begin = begin.or_else(|| last.len().checked_sub(1).filter(|at| ends(last[*at], Ends::AsLastLine)))?;
@@ -139,6 +165,16 @@ mod tests {
         assert_eq!(counts("step 1 failed in 3s"), None);
         // The program went on.
         assert_eq!(counts("== 1 failed in 4.11s ==\nstep 1"), Some(("a failed test", false)));
+        // Another program counts what failed.
+        assert_eq!(of("checks of kernels\n1 failed in 4.11s\n"), None);
+        assert_eq!(of("== short test summary info ==\n== 1 failed in 4.11s ==\n"), failed);
+        assert_eq!(of("ERROR a.py::f - no\n1 error in 0.10s\n"), failed);
+        // Why it failed tells more than that it did.
+        let why = |words: &str| of(&format!("E       {words}\nFAILED a.py::f\n== 1 failed in 4.11s ==\n"));
+        assert_eq!(why("torch.OutOfMemoryError: CUDA out of memory."), Some(("out of GPU memory", true)));
+        let no_events = Some(("no CUDA events for the program's own profiler", true));
+        assert_eq!(why("AssertionError: No CUDA events found"), no_events);
+        assert_eq!(why("RuntimeError: no"), failed);
     }
 
     #[test]

@@ -9,9 +9,9 @@ use rusqlite::Connection;
 use super::database::Schema;
 use super::ids::process_key;
 use super::info::has_rows;
-use super::output;
+use super::{output, output_place};
 use crate::text::{cut, paths};
-use crate::timeline::output::OutputError;
+use crate::timeline::output::{OutputError, OutputPlace};
 use crate::timeline::{Names, Surroundings};
 
 /// Rows of the tables of processes, threads and output: far more than a machine has.
@@ -43,6 +43,7 @@ pub(super) fn read(
     names: &Names,
 ) -> rusqlite::Result<Surroundings> {
     let reader = Reader { db, schema };
+    let output = reader.output_error()?;
     Ok(Surroundings {
         is_wsl: reader.is_wsl(names)?,
         is_begin_chosen: reader.is_begin_chosen()?,
@@ -50,7 +51,8 @@ pub(super) fn read(
         // Read with the samples.
         compiler_runs: Vec::new(),
         thread_names: reader.thread_names(processes)?,
-        output_error: reader.output_error()?,
+        output_error: output.as_ref().map(|(error, _)| *error),
+        output_place: output.and_then(|(_, place)| place),
         has_device_records: reader.has_device_records()?,
     })
 }
@@ -121,19 +123,22 @@ impl Reader<'_> {
         Ok(names.into_iter().collect())
     }
 
-    /// What the end of the program's output tells of an error.
-    fn output_error(&self) -> rusqlite::Result<Option<OutputError>> {
+    /// What the end of the program's output tells of an error, and where in the source it is, of one that ended the program.
+    fn output_error(&self) -> rusqlite::Result<Option<(OutputError, Option<OutputPlace>)>> {
         let mut ids = Vec::new();
         if self.schema.has_column("ProcessStreams", "contentId") && self.schema.has("StringIds") {
             let sql = self.schema.select("ProcessStreams", &["contentId"]);
             self.schema.each(self.db, &sql, MAX_OUTPUTS, |cells| ids.extend(cells.int(0)))?;
         }
-        let mut found: Option<OutputError> = None;
+        let mut found: Option<(OutputError, Option<OutputPlace>)> = None;
         for id in ids {
             let sql = format!("SELECT substr(value, -{OUTPUT_BYTES}) FROM StringIds WHERE id = {id}");
             self.schema.each(self.db, &sql, 1, |cells| {
-                let error = cells.text(0).and_then(output::error_of);
-                found = found.into_iter().chain(error).reduce(output::worse);
+                let Some(text) = cells.text(0) else { return };
+                let Some(error) = output::error_of(text) else { return };
+                if found.as_ref().is_none_or(|(other, _)| output::worse(*other, error) != *other) {
+                    found = Some((error, error.is_end.then(|| output_place::place_of(text)).flatten()));
+                }
             })?;
         }
         Ok(found)
