@@ -37,6 +37,8 @@ const MANY_TIMES: i64 = 5;
 
 /// What counts under another finding is told from this part of it on.
 const TOLD_ELSEWHERE: f64 = 0.1;
+/// From this part on it is told where the finding is one line as well.
+const MOSTLY_ELSEWHERE: f64 = 0.5;
 
 /// So many entities of a finding are shown by name.
 const NAMED_COUNT: usize = 5;
@@ -243,7 +245,7 @@ impl<'a> Ranking<'a> {
             is_together,
             confidence: if is_measured_once { found.confidence.min(Confidence::Medium) } else { found.confidence },
             because: found.because.clone(),
-            summary: found.summary.clone(),
+            summary: self.summary(best),
             evidence: self.evidence(best),
             advice: if is_measured_once && may_be_set_up(best) {
                 advice_once(&found.advice)
@@ -308,11 +310,7 @@ impl<'a> Ranking<'a> {
 
     /// What shows it; with what is counted under another finding.
     fn evidence(&self, this: &Occurrence<'_>) -> Vec<Sentence> {
-        let is_told = |ns: i64| ns as f64 >= TOLD_ELSEWHERE * ns.saturating_add(this.claimed_ns().unwrap_or(0)) as f64;
-        let explained = this.explained.filter(|(_, ns)| is_told(*ns));
-        let elsewhere = explained.map(|(cause, ns)| {
-            // What the cause counts under itself is what stands in the list.
-            let rule = &self.context.rule(&self.occurrences[self.root(cause)]).id;
+        let elsewhere = self.elsewhere(this, TOLD_ELSEWHERE).map(|(ns, rule)| {
             Sentence::default().own(&format!("{} of it count under ", duration(ns))).code(rule).own(" alone.")
         });
         let found = this.found.evidence.iter().cloned();
@@ -320,6 +318,22 @@ impl<'a> Ranking<'a> {
             .chain(elsewhere)
             .chain(evidence(self.context.facts.get(this.entity), self.context.rule(this), this.found))
             .collect()
+    }
+
+    /// What it says of all of its time, though most of that counts under another finding.
+    fn summary(&self, this: &Occurrence<'_>) -> Sentence {
+        let summary = this.found.summary.clone();
+        match self.elsewhere(this, MOSTLY_ELSEWHERE) {
+            Some((ns, rule)) => summary.own(&format!("; {} of that counted under ", duration(ns))).code(rule),
+            None => summary,
+        }
+    }
+
+    /// What counts under its cause, where that is at least such a part of it, and the rule of what stands in the list for the cause.
+    fn elsewhere(&self, this: &Occurrence<'_>, least_share: f64) -> Option<(i64, &str)> {
+        let is_told = |ns: i64| ns as f64 >= least_share * ns.saturating_add(this.claimed_ns().unwrap_or(0)) as f64;
+        let (cause, ns) = this.explained.filter(|(_, ns)| is_told(*ns))?;
+        Some((ns, &self.context.rule(&self.occurrences[self.root(cause)]).id))
     }
 
     fn also(&self, other: &Occurrence<'_>) -> Also {
