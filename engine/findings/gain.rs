@@ -96,6 +96,11 @@ const LEAST_REST_NS: i64 = 1_000_000;
 const MOST_SPEEDUP: i64 = 10;
 
 impl Gain {
+    /// Whether it is one of steps that were played again: then it comes with each of them, however few were recorded.
+    pub(super) fn is_of_step(&self) -> bool {
+        self.replayed.is_some_and(|replayed| replayed.expected_ns > 0)
+    }
+
     /// Of what a replay says of steps, or of rounds: in the time of a device that those take.
     pub(super) fn replayed(replayed: &Replayed, repeated: Repeated, account: String, basis: String) -> Self {
         let Repeated { unit, steady_ns, covered_share } = repeated;

@@ -207,7 +207,7 @@ impl<'a> Context<'a> {
         let once = once.filter(|_| !self.is_loaded_again(entity, found));
         let gain = self.gain(entity, found, once.is_some());
         let by_gain = gain.as_ref().map_or(Severity::Info, |gain| severity_of(gain.weighing_share()));
-        let is_rare = once.is_some() || !self.repeats(entity);
+        let is_rare = once.is_some() || !(gain.as_ref().is_some_and(Gain::is_of_step) || self.repeats(entity));
         let is_small = gain.as_ref().is_some_and(|gain| gain.share < LEAST_ONCE_SHARE);
         let most_severity = match (is_rare, once.is_some() && is_small) {
             (_, true) => Severity::Info,

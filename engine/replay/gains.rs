@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use foldhash::HashMap;
 
 use super::build::{Built, build};
-use super::change::{Change, Extent, LARGE_SHARE, LAST_WAVE_SHARE, MAX_PROFILER_SHARE, MOST_PROFILER_SHARE};
+use super::change::{Change, Extent, LARGE_SHARE, LAST_WAVE_SHARE, MAX_PROFILER_SHARE, MOST_PROFILER_SHARE, PieceLoop};
 use super::model::{Edge, Kernels, Play};
 use super::most::{ALLOCATION_SPREAD, DEVICE_SPREAD, HOST_SPREAD, Whole, spread};
 use super::record::{Call, MAX_STEP_COUNT, Part};
@@ -230,6 +230,11 @@ impl<'all> Replay<'all> {
     /// How often the host waits between launches of a step, in the mean.
     pub fn inner_wait_count(&self) -> f64 {
         inner_wait_count(&self.built.model)
+    }
+
+    /// The loop over pieces of data that chooses elements for each.
+    pub fn piece_loop(&self) -> Option<PieceLoop> {
+        Play::new(&self.built.model).piece_loop(&self.setting)
     }
 
     /// Whether the most that matrix products in lower precision win counts that other kernels move half as much.

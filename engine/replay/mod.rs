@@ -25,7 +25,7 @@ use crate::ledger::{Calls, DeviceOps};
 use crate::steps::Step;
 use crate::timeline::Timeline;
 
-pub use change::Change;
+pub use change::{Change, PieceLoop};
 pub use gains::{Gain, InTurn, Replay};
 pub use most::spread;
 

@@ -92,6 +92,27 @@ pub(super) const REPLAY: &[Fact] = &[
         Intensive,
         "How often the host waits for the device between launches of a step, in the mean, with launches before and after in that step. A CUDA graph ends at each such wait.",
     ),
+    fact(
+        "piece_turn_count",
+        Int,
+        CudaApi,
+        Intensive,
+        "Turns in a step of a loop over pieces of data, in each of which the host reads back how many elements kernels chose. Absent where fewer than 16 of a step are.",
+    ),
+    fact(
+        "piece_turn_launch_count",
+        Int,
+        CudaApi,
+        Intensive,
+        "Calls that launch from one such turn to the next, the median. Absent with that.",
+    ),
+    fact(
+        "piece_step_launch_count",
+        Int,
+        CudaApi,
+        Intensive,
+        "Calls that launch in a step with such a loop, those beside it as well. Absent with that.",
+    ),
 ];
 
 /// Two facts a change: what it is expected to win by itself, and the most, with what is mostly made with it. Differences that may be small: no sums over the work.

@@ -21,6 +21,7 @@ use crate::timeline::link::LinkRates;
 pub(super) use copies::LAST_WAVE_SHARE;
 pub(super) use host::is_scalar_readback;
 use programs::Loops;
+pub use programs::PieceLoop;
 
 /// How much of it a change is taken to win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -92,7 +93,7 @@ changes! {
     ChannelsLast "channels-last" "channels_last" "Tensors lie as convolutions on tensor cores want them: nothing changes their layout, and normalisation reads them in order."
     FuseOptimizer "fuse-optimizer" "fuse_optimizer" "The optimizer updates all tensors at once: its few element-wise kernels for one tensor after another run once."
     ForEach "for-each" "for_each" "The few element-wise kernels that run for one tensor after another run once for all of them."
-    FixedShapes "fixed-shapes" "fixed_shapes" "Masks take the place of chosen elements, whose number the host has to wait for."
+    FixedShapes "fixed-shapes" "fixed_shapes" "Masks take the place of chosen elements, whose number the host has to wait for; where that is done for one piece of data after the other, all pieces become one batch."
     FullGrid "full-grid" "full_grid" "Kernels with fewer blocks than the GPU has SMs fill it."
     EvenGrid "even-grid" "even_grid" "Kernels that end in a wave of blocks which fills only part of the GPU fill it to their end."
     Fuse "fuse" "fuse" "Chains of element-wise kernels become one pass over memory."

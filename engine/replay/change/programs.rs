@@ -1,14 +1,16 @@
 //! Changes of how a program is written: for all tensors at once, with masks, in another layout, with a process a GPU.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::super::Role;
 use super::super::model::{Play, What, Why};
-use super::super::record::{Op, Part};
+use super::super::record::{Call, Op, Part};
 use super::super::setting::Setting;
 use super::kernels::is_pass;
 use super::{Extent, MIN_READS_OF_LOOP, by_stream};
 use crate::ledger::OpKind;
+use crate::steps::median;
 use crate::steps::rows::{Row, rows};
 use crate::timeline::NONE;
 use crate::timeline::api::ApiClass;
@@ -46,6 +48,17 @@ impl Loops {
         let is_of_optimizer = || part.calls.get(op.call as usize).is_some_and(|call| call.is_of_optimizer);
         self == Self::All || is_of_optimizer()
     }
+}
+
+/// A loop over pieces of data, in each turn of which the host asks how many elements are of one piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PieceLoop {
+    /// Its turns in a step, in the mean.
+    pub turn_count: usize,
+    /// Calls that launch from one question to the next, the median.
+    pub turn_launch_count: i64,
+    /// Calls that launch in a step, in the mean, those beside the loop as well.
+    pub step_launch_count: usize,
 }
 
 impl Play<'_> {
@@ -162,17 +175,12 @@ impl Play<'_> {
     pub(super) fn fixed_shapes(&mut self, extent: Extent, setting: &Setting<'_>) {
         let model = self.model;
         let mut is_gone = vec![false; model.part.calls.len()];
-        let (mut choice_count, mut moved) = (0, Vec::new());
+        let mut moved = Vec::new();
         for thread in &model.part.threads {
-            for read in thread.clone().filter(|call| self.reads_scalar(*call as u32)) {
-                let selection = self.selection(read, thread, setting);
-                let is_choice = selection.clone().any(|call| self.call_role(call, setting) == Some(Role::Selection));
-                if is_choice {
-                    choice_count += 1;
-                    let moves = |call: &usize| matches!(self.call_role(*call, setting), None | Some(Role::Gather));
-                    moved.extend((selection.end..thread.end).take(MAX_SELECTION_CALL_COUNT).take_while(moves));
-                    is_gone[selection].fill(true);
-                }
+            for (_, selection) in self.choices(thread, setting) {
+                let moves = |call: &usize| matches!(self.call_role(*call, setting), None | Some(Role::Gather));
+                moved.extend((selection.end..thread.end).take(MAX_SELECTION_CALL_COUNT).take_while(moves));
+                is_gone[selection].fill(true);
             }
         }
         if !is_gone.contains(&true) {
@@ -184,7 +192,7 @@ impl Play<'_> {
         let is_dropped = |op: &Op| is_gone.get(op.call as usize) == Some(&true);
         self.drop_ops(is_dropped);
         self.free_launches(&is_gone, extent, setting);
-        let is_loop = choice_count >= MIN_READS_OF_LOOP * model.part.step_count as usize;
+        let is_loop = self.piece_loop(setting).is_some();
         if is_loop && extent == Extent::Expected {
             // Whoever chooses so often does so for one piece of data after the other: for all of them at once nothing else waits.
             self.no_sync(extent, setting);
@@ -195,8 +203,34 @@ impl Play<'_> {
         }
     }
 
+    /// The reads of a thread that tell the host how many elements were chosen, each with the calls around it.
+    fn choices(&self, thread: &Range<usize>, setting: &Setting<'_>) -> Vec<(usize, Range<usize>)> {
+        let reads = thread.clone().filter(|call| self.reads_scalar(*call as u32));
+        let around = reads.map(|read| (read, self.selection(read, thread, setting)));
+        let chooses = |call: usize| self.call_role(call, setting) == Some(Role::Selection);
+        around.filter(|(_, selection)| selection.clone().any(chooses)).collect()
+    }
+
+    /// The loop over pieces of data that chooses elements for one piece after the other; absent where too few are chosen for one.
+    pub(in super::super) fn piece_loop(&self, setting: &Setting<'_>) -> Option<PieceLoop> {
+        let part = &self.model.part;
+        let step_count = part.step_count as usize;
+        let launches = |calls: &[Call]| calls.iter().filter(|row| row.class == ApiClass::Launch).count();
+        let (mut choice_count, mut of_turns) = (0, Vec::new());
+        for thread in &part.threads {
+            let reads: Vec<usize> = self.choices(thread, setting).into_iter().map(|(read, _)| read).collect();
+            choice_count += reads.len();
+            of_turns.extend(reads.windows(2).map(|pair| launches(&part.calls[pair[0]..pair[1]]) as i64));
+        }
+        (step_count > 0 && choice_count >= MIN_READS_OF_LOOP * step_count).then(|| PieceLoop {
+            turn_count: choice_count / step_count,
+            turn_launch_count: median(of_turns.into_iter()),
+            step_launch_count: launches(&part.calls) / step_count,
+        })
+    }
+
     /// The calls around a read-back that choose, read and wait.
-    fn selection(&self, read: usize, thread: &std::ops::Range<usize>, setting: &Setting<'_>) -> std::ops::Range<usize> {
+    fn selection(&self, read: usize, thread: &Range<usize>, setting: &Setting<'_>) -> Range<usize> {
         let model = self.model;
         let belongs = |call: &usize| match self.call_role(*call, setting) {
             None => !matches!(model.part.calls[*call].class, ApiClass::Allocate | ApiClass::CopyBlocking),
