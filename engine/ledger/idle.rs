@@ -114,6 +114,8 @@ pub struct IdleReading {
     pub guessed_host_ns: i64,
     /// Launching within the storms of short kernels.
     pub storm_launch_ns: i64,
+    /// Idle time within them that began while the thread waited.
+    pub storm_after_sync_ns: i64,
     /// Launching in stretches that waits explain: without those before it the host would have launched in time, or it was
     /// polling or waiting in the OS when the device went idle.
     pub waited_launch_ns: i64,
@@ -215,6 +217,7 @@ impl IdleReading {
         self.guessed_ns += other.guessed_ns;
         self.guessed_host_ns += other.guessed_host_ns;
         self.storm_launch_ns += other.storm_launch_ns;
+        self.storm_after_sync_ns += other.storm_after_sync_ns;
         self.waited_launch_ns += other.waited_launch_ns;
         self.queued_migration_ns += other.queued_migration_ns;
         self.beside_migrations.extend(other.beside_migrations);

@@ -340,6 +340,9 @@ impl<'all> Cursor<'all> {
                 .get_or_insert_with(|| self.reading.begin(process, (query.stretch, is_guess), asked, name));
             if is_first {
                 self.reading.in_start_up[trigger] += self.start_up.overlap_ns(query.stretch);
+                if trigger == Account::AfterSync {
+                    self.reading.storm_after_sync_ns += self.storms.overlap_ns(query.stretch);
+                }
             }
             self.place(part, account, is_first.then_some((trigger, query.stretch)));
             self.done.add(part, activity);

@@ -416,6 +416,13 @@ const STORMS: &[Fact] = &[
         "The part of tiny_kernel_storm_idle_ns in which the host was launching (activity launch): launch-bound, not merely short.",
     ),
     fact(
+        "tiny_kernel_storm_after_sync_ns",
+        Int,
+        CudaApi,
+        Extensive,
+        "The part of tiny_kernel_storm_idle_ns in stretches that began while the thread waited for the device (trigger sync): the waits are what parts the kernels.",
+    ),
+    fact(
         "tiny_kernel_storm_launches_per_s",
         Float,
         CudaTrace,

@@ -369,6 +369,7 @@ fn storms(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     facts.set("tiny_kernel_storm_kernel_name_count", storms.names.len() as i64);
     if device.knows_host {
         facts.set("tiny_kernel_storm_launch_idle_ns", device.idle.storm_launch_ns);
+        facts.set("tiny_kernel_storm_after_sync_ns", device.idle.storm_after_sync_ns);
     }
     let Some(longest) = storms.longest else { return };
     facts.set("tiny_kernel_storm_launches_per_s", storms.kernel_count as f64 / (length as f64 / 1e9));
