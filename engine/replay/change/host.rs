@@ -60,11 +60,9 @@ impl Play<'_> {
             self.keep_last_reads(&mut is_gone);
         }
         self.free_calls(|call| is_gone[call as usize].then_some(0));
-        let is_dropped = |op: &Op| {
-            is_gone.get(op.call as usize) == Some(&true) && (extent == Extent::Ceiling || is_scalar_readback(op))
-        };
+        let is_dropped = |op: &Op| is_gone.get(op.call as usize) == Some(&true) && is_scalar_readback(op);
         self.drop_ops(is_dropped);
-        self.set_runs(|_, op, run_ns| joined_ns(&of_results, extent, op, run_ns));
+        self.set_runs(|_, op, run_ns| joined_ns(&of_results, extent, op, run_ns, setting));
         for edge in &mut self.edges {
             if let What::OpStart(op) = model.what[edge.to as usize]
                 && of_results.get(model.op(op).call as usize) == Some(&true)
@@ -158,15 +156,15 @@ impl Play<'_> {
     }
 
     /// What each kernel that makes one of many results takes where one launch makes all of them; absent of every other operation.
-    pub(in super::super) fn joined_runs(
+    pub(in super::super) fn joined_runs<'setting>(
         &self,
         extent: Extent,
-        setting: &Setting<'_>,
-    ) -> impl Fn(&Op, i64) -> Option<i64> + use<> {
+        setting: &'setting Setting<'_>,
+    ) -> impl Fn(&Op, i64) -> Option<i64> + use<'setting, '_> {
         let calls = 0..self.model.part.calls.len() as u32;
         let is_gone: Vec<bool> = calls.map(|call| self.is_wait_or_read(call)).collect();
         let of_results = self.of_results(&is_gone, extent, setting);
-        move |op, run_ns| joined_ns(&of_results, extent, op, run_ns)
+        move |op, run_ns| joined_ns(&of_results, extent, op, run_ns, setting)
     }
 
     /// Whether calls between two reads launch nothing but the few small kernels of one result: at most so many, or an expression
@@ -187,7 +185,7 @@ impl Play<'_> {
             .filter(|op| op.kind != OpKind::Memset)
             .map(|op| setting.role_of(op))
             .collect();
-        let is_known = |role: &Role| role.passes_over_elements() || *role == Role::Selection;
+        let is_known = |role: &Role| makes_results(*role);
         let ends_in_sum = kernels.last() == Some(&Role::Reduction) && kernels.len() <= MAX_LAUNCHES_OF_RESULT;
         let is_one = kernels.len() <= most || ends_in_sum;
         is_one && (kernels.len() <= 1 || kernels.iter().all(is_known)) && { calls }
@@ -325,13 +323,16 @@ fn settle_results(in_row: &mut Vec<Range<usize>>, of_results: &mut [bool], part:
 }
 
 /// What an operation takes where one launch makes all results that some calls make: its data, without what starting and ending a
-/// kernel takes, at best nothing; absent where it makes none.
-fn joined_ns(of_results: &[bool], extent: Extent, op: &Op, run_ns: i64) -> Option<i64> {
+/// kernel takes; at best nothing, where its name tells that it does nothing but make such a result. Absent where it makes none.
+fn joined_ns(of_results: &[bool], extent: Extent, op: &Op, run_ns: i64, setting: &Setting<'_>) -> Option<i64> {
     let is_joined = of_results.get(op.call as usize) == Some(&true) && !is_scalar_readback(op);
-    is_joined.then(|| match (extent, op.kind) {
-        (Extent::Expected, OpKind::Kernel) => data_ns(run_ns),
-        _ => 0,
-    })
+    let vanishes = |role: Role| extent == Extent::Ceiling && makes_results(role);
+    is_joined.then(|| if op.kind == OpKind::Kernel && !vanishes(setting.role_of(op)) { data_ns(run_ns) } else { 0 })
+}
+
+/// Whether kernels of a role can be such as make nothing but a result that is read.
+const fn makes_results(role: Role) -> bool {
+    role.passes_over_elements() || matches!(role, Role::Selection)
 }
 
 /// Whether an operation that takes so long can vanish in others.

@@ -51,6 +51,22 @@ fn kernels_of_the_program_itself_stay_between_reads() {
 }
 
 #[test]
+fn a_kernel_of_the_program_itself_keeps_its_time_though_only_a_value_is_read_of_it() {
+    // One step of a simulation, of which the host reads whether it has ended; or a sum, which makes nothing else.
+    let most = |kernel: &str| {
+        let trace = steps(|trace| {
+            for _ in 0..40 {
+                trace.launch(kernel, 8.0);
+                read(trace);
+            }
+        });
+        shares(&trace, Change::NoSync).1
+    };
+    let (own, sum) = (most("evaluate_spread_kernel"), most(ALL));
+    assert!(own < 0.75 && sum > 0.9, "{own} {sum}");
+}
+
+#[test]
 fn what_only_makes_the_values_that_are_read_goes_with_the_reads() {
     // A check of each of 32 tensors, and layers that have nothing to do with it.
     let layer_count = 40;
