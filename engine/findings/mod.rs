@@ -355,3 +355,5 @@ mod ignored_tests;
 pub(crate) mod samples;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod verdict_tests;

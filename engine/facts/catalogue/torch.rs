@@ -11,7 +11,7 @@ pub(super) const TORCH: &[Fact] = &[
         Int,
         Nvtx,
         Extensive,
-        "Steps of optimizers, by the ranges `Optimizer.step#` of PyTorch; absent, as all facts of optimizers, where none launches a kernel.",
+        "Steps of optimizers that launch kernels of the window, by the ranges `Optimizer.step#` of PyTorch; absent, as all facts of optimizers, where none launches a kernel.",
     ),
     fact(
         "recomputed_operator_count",
@@ -75,6 +75,15 @@ pub(super) const TORCH: &[Fact] = &[
         "Those of them that run beside the rounds that a sequence of launches tells: what a replay of rounds wins is not of these. Absent where ranges tell steps.",
     ),
     fact("optimizer_kernel_sum_ns", Int, Nvtx, Extensive, "Durations of all these kernels, summed."),
+    fact("optimizer_main_kernel", Text, Nvtx, Incomparable, "The kernel among them with most time."),
+    fact("optimizer_main_kernel_sum_ns", Int, Nvtx, Extensive, "Durations of that kernel in these steps, summed."),
+    fact(
+        "dense_gradient_kernel_sum_ns",
+        Int,
+        Nvtx,
+        Extensive,
+        "Durations of kernels that make dense gradients of embeddings (`aten::embedding_dense_backward`), what fills them first included, summed; absent without such an operator, and without an optimizer's steps.",
+    ),
     fact(
         "idle_optimizer_ns",
         Int,
