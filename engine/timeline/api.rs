@@ -216,11 +216,15 @@ pub fn is_graph_launch(call: &str) -> bool {
     call.contains("GraphLaunch")
 }
 
+/// No call that works in the order of a stream has a longer name. It is asked of each call.
+const MAX_ASYNC_BYTES: usize = 64;
+
 /// What a call of this (normalised) name, which manages memory, does.
 pub fn memory_call(name: &str) -> MemoryCall {
     let stem = ["cuda", "cu", "hip"].into_iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
-    let is_ordered =
-        stem.ends_with("Async") && (stem.contains("Alloc") || stem.contains("Malloc") || stem.contains("Free"));
+    let is_ordered = stem.len() <= MAX_ASYNC_BYTES
+        && stem.ends_with("Async")
+        && (stem.contains("Alloc") || stem.contains("Malloc") || stem.contains("Free"));
     if is_ordered || stem.starts_with("MallocFromPool") || stem.starts_with("MemAllocFromPool") {
         return MemoryCall::Pool;
     }

@@ -7,6 +7,7 @@ use super::{Context, DeviceContext, steps};
 use crate::facts::Entity;
 use crate::ledger::OpKind;
 use crate::steps::Step;
+use crate::text::cut;
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::{Label, RangeKind};
 use crate::timeline::details::CONVOLUTIONS;
@@ -16,6 +17,8 @@ use crate::timeline::{NONE, NameId, ThreadRanges, Timeline};
 
 /// What those have in their names that compute gradients.
 const BACKWARD: &str = "backward";
+/// The name of an operator is no longer; its arguments may follow.
+const MAX_OPERATOR_BYTES: usize = 100;
 /// A convolution waits for nothing; one that tries kernels waits for each, and launches several, of which two differ at least.
 const LEAST_WAIT_COUNT: usize = 3;
 const LEAST_KERNEL_COUNT: usize = 3;
@@ -50,7 +53,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let operators = || own.clone().flat_map(|ranges| of_thread(ranges, &labels, device.window()));
     let is_backward = |label: u32| {
         let label = timeline.ranges.labels.get(label as usize);
-        label.is_some_and(|label| timeline.name(label.name).contains(BACKWARD))
+        label.is_some_and(|label| cut::to_bytes(timeline.name(label.name), MAX_OPERATOR_BYTES).contains(BACKWARD))
     };
     facts.set("convolution_count", operators().count() as i64);
     let mut tuned: HashMap<u32, Vec<Convolution>> = HashMap::default();
