@@ -10,10 +10,10 @@ use super::change::{Change, Extent, LARGE_SHARE, LAST_WAVE_SHARE, MAX_PROFILER_S
 use super::model::{Edge, Kernels, Play};
 use super::most::{ALLOCATION_SPREAD, DEVICE_SPREAD, HOST_SPREAD, Whole, spread};
 use super::record::{Call, MAX_STEP_COUNT, Part};
+use super::recording_cost::{LEAST_COST_NS, MOST_COST_NS, recording_cost_ns, works_itself};
 use super::setting::Setting;
 use super::waits::inner_wait_count;
 use super::{Assumption, NoReplay, Subject};
-use crate::timeline::api::ApiClass;
 
 /// What a change could win of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,17 +38,11 @@ pub struct InTurn {
 /// What recording costs the host, as docs/gains.md fits it to programs that were timed with and without a profiler: a call of
 /// CUDA, an operator of a framework and a function of Python that are recorded cost so much of what a launch is recorded to
 /// take beyond what it takes without a profiler. A slow or busy host pays more for all of them.
-const BARE_LAUNCH_NS: i64 = 2_500;
 const OPERATOR_COST: f64 = 1.35;
 /// The same of an operator whose shapes are not recorded.
 const SHAPELESS_OPERATOR_COST: f64 = 0.95;
 const FRAME_COST: f64 = 0.125;
 const SHAPES: &str = "record_shapes";
-/// What a call costs at least, as tight loops of C++ pay under Nsight Systems, and at most, as was seen.
-const LEAST_COST_NS: i64 = 1_200;
-/// On a host that launches faster than those that were measured, recording is as much faster: no more than this share of a launch.
-const LEAST_COST_SHARE: f64 = 0.4;
-const MOST_COST_NS: i64 = 8_000;
 /// The times of most programs that were measured lie between those with so many times the cost, docs/gains.md.
 const LOW_COST_FACTOR: f64 = 0.6;
 const HIGH_COST_FACTOR: f64 = 1.5;
@@ -59,30 +53,6 @@ const HOST_BOUND_SHARE: f64 = 0.98;
 
 /// That holds with GPUs of this compute capability and later. The hosts of older ones launch more slowly, profiler or not.
 const MEASURED_SINCE: i64 = 8;
-/// So few launches tell nothing, nor do those that are rare among other calls.
-const MIN_LAUNCH_COUNT: usize = 20;
-const MAX_CALLS_PER_LAUNCH: usize = 20;
-
-/// What recording a call costs, where launches are recorded to take as long as they do here; nanoseconds.
-fn recording_cost_ns(calls: &[Call]) -> Option<i64> {
-    let is_launch = |call: &Call| call.class == ApiClass::Launch && call.traced_count == 1 && call.op_count <= 1;
-    // A launch after a wait is slow without the profiler as well.
-    let in_row = calls.windows(2).filter(|pair| {
-        let waits = matches!(
-            pair[0].class,
-            ApiClass::Wait(_) | ApiClass::Query | ApiClass::CopyBlocking | ApiClass::CopyAsync | ApiClass::Allocate
-        );
-        is_launch(&pair[1]) && pair[0].thread == pair[1].thread && !waits
-    });
-    let mut launches: Vec<i64> = in_row.map(|pair| pair[1].end - pair[1].start).collect();
-    if launches.len() < MIN_LAUNCH_COUNT.max(calls.len() / MAX_CALLS_PER_LAUNCH) {
-        return None;
-    }
-    let at = launches.len() / 2;
-    let median_ns = *launches.select_nth_unstable(at).1;
-    let least_ns = LEAST_COST_NS.min((median_ns as f64 * LEAST_COST_SHARE) as i64);
-    Some((median_ns - BARE_LAUNCH_NS).clamp(least_ns, MOST_COST_NS))
-}
 
 /// A recording that can be played again.
 #[derive(Debug)]
@@ -155,7 +125,8 @@ impl<'all> Replay<'all> {
         let play = replay.without_profiler(cost_ns, MAX_PROFILER_SHARE);
         let step_ns = play.model.step_ns(&play.times()).min(recorded_ns);
         let bare = play.edges;
-        let play = replay.without_profiler(LOW_COST_FACTOR * cost_ns, MAX_PROFILER_SHARE);
+        let least_cost_ns = if works_itself(&replay.built.model.part.calls) { 0.0 } else { LOW_COST_FACTOR * cost_ns };
+        let play = replay.without_profiler(least_cost_ns, MAX_PROFILER_SHARE);
         let most_ns = play.model.step_ns(&play.times()).clamp(step_ns, recorded_ns);
         let fullest = play.edges;
         let play = replay.without_profiler(high_cost_ns, MOST_PROFILER_SHARE);
@@ -389,7 +360,13 @@ impl<'all> Replay<'all> {
     }
 
     fn whole(&self) -> Whole<'_> {
-        Whole { model: &self.built.model, setting: &self.setting, bare: &self.bare, step_ns: self.step_ns }
+        Whole {
+            model: &self.built.model,
+            setting: &self.setting,
+            bare: &self.bare,
+            step_ns: self.step_ns,
+            most_ns: self.most_ns,
+        }
     }
 
     /// What is left of a step after changes.
@@ -457,46 +434,4 @@ struct Left {
     busy_ns: f64,
     /// What kernels take of it.
     kernels: Kernels,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::timeline::NONE;
-
-    fn launches(count: i64, ns: i64) -> Vec<Call> {
-        let launch = |index: i64| Call {
-            start: 100_000 * index,
-            end: 100_000 * index + ns,
-            thread: 0,
-            class: ApiClass::Launch,
-            blocked_before_ns: 0,
-            loading_before_ns: 0,
-            cpu_operators_ns: 0,
-            is_of_optimizer: false,
-            is_of_pool: false,
-            takes_memory: false,
-            asks: false,
-            traced_count: 1,
-            operator_count: 0,
-            frame_count: 0,
-            profiler_before_ns: 0,
-            first_op: NONE,
-            op_count: 1,
-        };
-        (0..count).map(launch).collect()
-    }
-
-    #[test]
-    fn recording_costs_more_on_a_host_whose_launches_take_longer() {
-        let cost = |count, ns| recording_cost_ns(&launches(count, ns));
-        assert_eq!(cost(100, 3_000), Some(LEAST_COST_NS));
-        assert_eq!(cost(100, 2_000), Some(800), "a fast host records as fast");
-        assert_eq!(cost(100, 6_500), Some(4_000));
-        assert_eq!(cost(100, 50_000), Some(MOST_COST_NS), "no more than was seen");
-        assert_eq!(cost(10, 6_500), None, "a few launches tell nothing");
-        let mut unlike = launches(100, 4_500);
-        unlike[..40].iter_mut().for_each(|call| call.end += 50_000);
-        assert_eq!(cost(100, 4_500), recording_cost_ns(&unlike), "what some of them wait for is not the profiler's");
-    }
 }

@@ -16,6 +16,7 @@ mod gains;
 mod model;
 mod most;
 mod record;
+mod recording_cost;
 mod setting;
 mod size;
 mod typical;

@@ -39,6 +39,8 @@ pub(super) struct Whole<'all> {
     /// The edges without the profiler, and the step that they make.
     pub(super) bare: &'all [Edge],
     pub(super) step_ns: f64,
+    /// The most that it takes without the profiler.
+    pub(super) most_ns: f64,
 }
 
 impl Whole<'_> {
@@ -56,6 +58,7 @@ impl Whole<'_> {
         }
         let busy_ns = self.busy_ns(changes, extent);
         let idle_ns = (self.step_ns - busy_ns).max(0.0) * spread(changes);
+        let idle_ns = if extent == Extent::Ceiling { idle_ns.max(self.most_ns - busy_ns) } else { idle_ns };
         self.step_ns * idle_ns / (busy_ns + idle_ns).max(1.0)
     }
 

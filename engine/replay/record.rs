@@ -23,6 +23,8 @@ const OPTIMIZER: &str = "Optimizer.";
 const PROFILER_STEP: &str = "ProfilerStep";
 /// More time between two of its steps is not the profiler's alone: docs/gains.md has what it takes.
 const MAX_PROFILER_STEP_NS: i64 = 200_000;
+/// An operator that runs this long does not wait for its recording: the profiler records its begin and its end.
+const LONG_OPERATOR_NS: i64 = 200_000;
 /// Queries of a loop that polls, at least.
 const MIN_POLL_COUNT: u32 = 3;
 
@@ -40,6 +42,8 @@ pub(super) struct Call {
     pub(super) loading_before_ns: i64,
     /// What of it operators of the framework take that ask for nothing: they run on the CPU; nanoseconds.
     pub(super) cpu_operators_ns: i64,
+    /// What of that operators take each of which runs for long; nanoseconds.
+    pub(super) long_operators_ns: i64,
     /// Calls that are recorded in it, itself among them, and operators of the framework between it and the call before.
     pub(super) traced_count: u32,
     pub(super) operator_count: u32,
@@ -199,6 +203,7 @@ impl Part {
                 blocked_before_ns: 0,
                 loading_before_ns: 0,
                 cpu_operators_ns: 0,
+                long_operators_ns: 0,
                 traced_count: 1,
                 operator_count: 0,
                 frame_count: 0,
@@ -287,6 +292,7 @@ impl Part {
             // Of one within another the outer tells.
             if start >= told_until && end <= call.start {
                 call.cpu_operators_ns += end - start;
+                call.long_operators_ns += if end - start >= LONG_OPERATOR_NS { end - start } else { 0 };
                 told_until = end;
             }
         }

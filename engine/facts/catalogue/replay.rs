@@ -40,7 +40,7 @@ pub(super) const REPLAY: &[Fact] = &[
         Int,
         CudaApi,
         Intensive,
-        "The most that such a step takes without the profiler, where recording costs 0.6 times what its launches tell.",
+        "The most that such a step takes without the profiler, where recording costs 0.6 times what its launches tell; nothing, where operators on the CPU that run for long take longer than launching.",
     ),
     fact("replay_recorded_step_ns", Int, CudaApi, Intensive, "Such a step as recorded."),
     fact(

@@ -228,3 +228,25 @@ fn what_each_step_copies_anew_may_be_the_same_data() {
     let (same, unlike) = (most(0.0), most(1.0));
     assert!(same > 0.88 && unlike < 0.7, "{same} {unlike}");
 }
+
+#[test]
+fn long_operators_of_the_cpu_may_cost_nothing_to_record() {
+    // Each step makes a mask on the CPU for a millisecond, and runs operators that a profiler slows, with a kernel each.
+    let most = |mask_us: f64| {
+        let trace = steps(|trace| {
+            for _ in 0..40 {
+                let begin = trace.host_us;
+                trace.host_us += 12.0;
+                trace.events.event("cpu_op", "aten::mul", 99, begin, 12.0, "");
+                trace.launch("filter_kernel", 4.0);
+            }
+            trace.events.event("cpu_op", "aten::triu", 99, trace.host_us, mask_us, "");
+            trace.host_us += mask_us + 1.0;
+            trace.wait();
+        });
+        (trace.fact("replay_most_step_ns"), trace.fact("replay_recorded_step_ns"))
+    };
+    let ((most_ns, recorded_ns), (short_ns, of_short_ns)) = (most(1_000.0), most(100.0));
+    assert!(most_ns >= 0.999 * recorded_ns, "{most_ns} of {recorded_ns}");
+    assert!(short_ns < 0.95 * of_short_ns, "what is launched tells what recording costs: {short_ns} of {of_short_ns}");
+}
