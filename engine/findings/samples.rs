@@ -118,6 +118,7 @@ impl Sample {
         {
             entity.set(won, entity.int(from).unwrap_or(0));
         }
+        entity.set("sync_late_ns", 0);
         device
     }
 }

@@ -52,10 +52,15 @@ impl Query {
 const LATE_START_NS: i64 = 50_000;
 
 impl Query {
+    /// How long what ends it had been launched and did not start, where that is late: nothing of it is the host's.
+    pub(super) fn late_start_ns(&self) -> i64 {
+        let late_ns = self.stretch.end.saturating_sub(self.host.end);
+        if self.guess.is_none() && late_ns > LATE_START_NS { late_ns } else { 0 }
+    }
+
     /// The stretch as far as the host could have shortened it: without the time in which launched work did not start.
     pub(super) fn of_host(&self) -> Interval {
-        let is_late = self.stretch.end - self.host.end > LATE_START_NS;
-        Interval::new(self.stretch.start, if is_late { self.host.end } else { self.stretch.end })
+        Interval::new(self.stretch.start, if self.late_start_ns() > 0 { self.host.end } else { self.stretch.end })
     }
 }
 
@@ -135,5 +140,17 @@ mod tests {
         };
         assert!(is_seldom(5_000_001, Some(Guess::Migration)) && !is_seldom(5_000_000, Some(Guess::Migration)));
         assert!(!is_seldom(5_000_001, Some(Guess::Unrecorded)) && !is_seldom(5_000_001, None));
+    }
+
+    #[test]
+    fn what_starts_late_is_none_of_the_hosts_time() {
+        let late = |host_ns: i64, guess: Option<Guess>| {
+            let (stretch, host) = (Interval::new(0, 100_000), Interval::new(0, host_ns));
+            let query = Query { stretch, host, guess, copies: Copies::default() };
+            (query.late_start_ns(), query.of_host().len_ns())
+        };
+        assert_eq!(late(49_999, None), (50_001, 49_999));
+        assert_eq!(late(50_000, None), (0, 100_000), "soon enough for work that nothing is queued before");
+        assert_eq!(late(0, Some(Guess::Unrecorded)), (0, 100_000), "nobody knows when it was launched");
     }
 }

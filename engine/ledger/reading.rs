@@ -240,6 +240,8 @@ pub struct Drained {
     pub run_ahead_ns: i64,
     /// The part of them still inside a wait.
     pub sync_ns: i64,
+    /// The part of them after the launch of what ended them had returned, where that started late: the device had run dry.
+    pub late_start_ns: i64,
 }
 
 impl Drained {
@@ -249,6 +251,7 @@ impl Drained {
         self.calls_ns += other.calls_ns;
         self.run_ahead_ns += other.run_ahead_ns;
         self.sync_ns += other.sync_ns;
+        self.late_start_ns += other.late_start_ns;
     }
 }
 

@@ -159,6 +159,8 @@ pub struct CompilerRun {
 pub struct Surroundings {
     /// Whether the program ran in Windows Subsystem for Linux, for certain.
     pub is_wsl: bool,
+    /// Whether the recording says that the program ran in Linux, and in no Subsystem of Windows.
+    pub is_linux_host: bool,
     /// Whether the profiler began to record while the program ran: after a delay, at a call or at a range.
     pub is_begin_chosen: bool,
     /// Programs that ran on the machine meanwhile, as far as the recording lists them; without folders.

@@ -91,6 +91,14 @@ pub(super) const AHEAD: &[Fact] = &[
         "How far the middle eight tenths of them lie apart, as a share of that: where it is next to nothing, they wait for something that always takes as long. Absent with their count.",
     ),
     fact(
+        "sync_late_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "Idle time that waits cost beside sync_run_ahead_ns: the idle_after_late_ns of all waits, where they are at least half of idle_queue_ns, launches on a device that had run dry start late, no two after one fixed time, and those in its queue do not. Without the waits the device does not run dry. 0 elsewhere; with sync_run_ahead_ns and blocking_copy_run_ahead_ns no more than overlap_ceiling_ns.",
+    ),
+    fact("sync_late_call", Text, CudaApi, Incomparable, "The wait with most of it; absent where it is 0."),
+    fact(
         "graph_even_gap_count",
         Int,
         CudaApi,

@@ -202,6 +202,13 @@ pub(super) const SYNC_GROUP: &[Fact] = &[
         "The part of idle_after_ns inside calls that load code, manage memory or set up: causes of their own.",
     ),
     fact(
+        "idle_after_late_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "The part of idle_after_ns after the launch of what ended the stretch had returned, in stretches that this takes more than 50 us of: work that was launched on a device which had run dry, and started late. No part of run_ahead_ns.",
+    ),
+    fact(
         "run_ahead_ns",
         Int,
         CudaApi,

@@ -288,6 +288,13 @@ pub(super) const PROGRAM: &[Fact] = &[
         "Whether the program ran in Windows Subsystem for Linux for certain, where profilers see less of the GPU.",
     ),
     fact(
+        "is_linux_host",
+        Bool,
+        Report,
+        Incomparable,
+        "Whether the report says for certain that the program ran in Linux, and not in Windows Subsystem for Linux.",
+    ),
+    fact(
         "is_begin_chosen",
         Bool,
         Report,

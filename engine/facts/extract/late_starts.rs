@@ -2,14 +2,15 @@
 //! Windows, every kernel that is launched on a GPU that ran dry waits as long. Where a GPU takes long to dispatch, so does every
 //! other that begins on an idle GPU. That is no wait for something.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::projection::{InGroup, OpenRanges, telling};
 use super::stats::median;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::OpKind;
 use crate::ledger::idle::ordinary_spacing_ns;
+use crate::ledger::{Account, OpKind};
 
 /// Fewer starts show no rule.
 const MIN_COUNT: usize = 8;
@@ -20,6 +21,10 @@ const MIN_DRY_SHARE: f64 = 0.4;
 const FAR_LESS: f64 = 4.0;
 /// What takes no more than so many times the usual is as late as the others.
 const EVEN_FACTOR: i64 = 3;
+/// Delays no further apart than this part of their length are of one length: what holds the GPU there is no driver that is late.
+const FIXED_SHARE: f64 = 0.03;
+/// What is so much of the time in which launched work does not start is most of it.
+const MOST_SHARE: f64 = 0.5;
 
 /// A kernel that begins, on an idle GPU, after its launch had returned.
 struct Late {
@@ -59,6 +64,12 @@ impl Starts {
         }
     }
 
+    /// Whether kernels that stood in the GPU's queue are late as well, beside `late_count` of those launched where it had run dry.
+    fn is_late_when_queued(&self, late_count: usize) -> bool {
+        let share = |count: usize, of: usize| count as f64 / of.max(1) as f64;
+        FAR_LESS * share(self.queued_late_count, self.queued_count) > share(late_count, self.dry_count)
+    }
+
     /// Whether kernels are late where the GPU had run dry, `late_count` of them, and not where they stood in its queue.
     fn is_late_when_dry(&self, late_count: usize) -> bool {
         let share = |count: usize, of: usize| count as f64 / of.max(1) as f64;
@@ -66,7 +77,7 @@ impl Starts {
         late_count >= MIN_COUNT
             && self.queued_count >= MIN_COUNT
             && late_share >= MIN_DRY_SHARE
-            && FAR_LESS * share(self.queued_late_count, self.queued_count) <= late_share
+            && !self.is_late_when_queued(late_count)
     }
 }
 
@@ -101,14 +112,41 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let dry: Vec<Late> = std::mem::take(&mut starts.late).into_iter().filter(|late| late.is_dry).collect();
     let middle_ns = || median(&mut dry.iter().map(|late| late.idle_ns).collect::<Vec<_>>());
     let when_dry = || middle_ns().filter(|_| starts.is_late_when_dry(dry.len()));
+    facts.set("sync_late_ns", 0_i64);
     let Some(usual_ns) = usual_ns(&dry, starts.dry_count).or_else(when_dry) else { return };
     facts.set("late_start_count", dry.len() as i64);
     facts.set("dry_start_count", starts.dry_count as i64);
     facts.set("queued_start_count", starts.queued_count as i64);
     facts.set("queued_late_start_count", starts.queued_late_count as i64);
     facts.set("late_start_usual_ns", usual_ns);
-    facts.set("late_start_spread_share", spread_share(&dry, usual_ns));
+    let spread_share = spread_share(&dry, usual_ns);
+    facts.set("late_start_spread_share", spread_share);
+    if spread_share > FIXED_SHARE && !starts.is_late_when_queued(dry.len()) {
+        of_waits(context, device, facts);
+    }
     facts.set_some("late_start_range", main_range(context, dry));
+}
+
+/// What of it waits cost, by which the device had run dry.
+fn of_waits(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let of_syncs = device.idle.drained.iter().filter(|((_, trigger, _), _)| *trigger == Account::AfterSync);
+    let mut of_calls: BTreeMap<&str, i64> = BTreeMap::new();
+    for ((_, _, name), drained) in of_syncs {
+        let sum_ns = of_calls.entry(context.timeline.name(*name)).or_default();
+        *sum_ns = sum_ns.saturating_add(drained.late_start_ns);
+    }
+    let sum_ns = of_calls.values().fold(0_i64, |sum, ns| sum.saturating_add(*ns));
+    let ahead_ns = ["sync_run_ahead_ns", "blocking_copy_run_ahead_ns"].map(|fact| facts.int(fact).unwrap_or(0));
+    let ahead_ns = ahead_ns.into_iter().fold(0, i64::saturating_add);
+    let most_ns = device.overlap_ceiling().unwrap_or(0).saturating_sub(ahead_ns).max(0);
+    let queued_ns = device.account_ns(Account::IdleQueue);
+    let won_ns = sum_ns.min(queued_ns).min(most_ns);
+    if (sum_ns as f64) < MOST_SHARE * queued_ns as f64 || won_ns <= 0 {
+        return;
+    }
+    facts.set("sync_late_ns", won_ns);
+    let main = of_calls.into_iter().max_by_key(|(name, ns)| (*ns, Reverse(*name)));
+    facts.set_some("sync_late_call", main.map(|(name, _)| name));
 }
 
 /// The kernels that begin on an idle GPU, and which of them late.

@@ -201,6 +201,7 @@ fn errors_of_program<'all>(context: &'all Context<'_>) -> impl Fn(&ApiError) -> 
 fn surroundings(timeline: &Timeline, facts: &mut Entity) {
     let surroundings = &timeline.surroundings;
     facts.set("is_wsl", surroundings.is_wsl);
+    facts.set("is_linux_host", surroundings.is_linux_host);
     facts.set("is_begin_chosen", surroundings.is_begin_chosen);
     facts.set_some("output_error", surroundings.output_error.map(|error| error.kind));
     facts.set_some("output_ends_in_error", surroundings.output_error.map(|error| error.is_end));

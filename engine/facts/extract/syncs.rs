@@ -114,6 +114,7 @@ fn drain(entity: &mut Entity, drained: Drained, ceiling: Option<i64>) {
     entity.set("idle_after_stretch_count", stretches.count);
     entity.set("idle_after_host_ns", drained.host_ns);
     entity.set("idle_after_other_call_ns", drained.calls_ns);
+    entity.set("idle_after_late_ns", drained.late_start_ns);
     entity.set_some("run_ahead_ns", ceiling.map(|ceiling| ceiling.min(drained.run_ahead_ns)));
     if stretches.count > 0 {
         entity.set("idle_after_longest_ns", stretches.longest_ns);

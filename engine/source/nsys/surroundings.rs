@@ -32,6 +32,12 @@ const CAPTURE: &str = "META_DATA_CAPTURE";
 const BEGIN: [(&str, &str); 2] = [("START_TRIGGER", "Immediate"), ("START_DELAY_MS", "0")];
 /// What only Windows Subsystem for Linux sets.
 const WSL_MARK: &str = "WSL_DISTRO_NAME";
+/// The release of the system's kernel, and what that of Windows Subsystem for Linux holds.
+const KERNEL_RELEASE: &str = "SoftwareReleaseVersion";
+const WSL_RELEASE: &str = "microsoft";
+/// Where the part of the profiler lies that runs on the target, and how it is called for Linux.
+const PROFILER_FOLDER: &str = "TargetInstallDir";
+const LINUX_TARGET: &str = "target-linux";
 /// Where only it has libraries, and one that only it has.
 const WSL_LIBRARIES: [&str; 2] = ["/usr/lib/wsl/", "libdxcore.so"];
 
@@ -44,8 +50,11 @@ pub(super) fn read(
 ) -> rusqlite::Result<Surroundings> {
     let reader = Reader { db, schema };
     let output = reader.output_error()?;
+    let system = reader.system()?;
+    let is_wsl = system == Some(System::Subsystem) || reader.is_wsl(names)?;
     Ok(Surroundings {
-        is_wsl: reader.is_wsl(names)?,
+        is_wsl,
+        is_linux_host: system == Some(System::Linux) && !is_wsl,
         is_begin_chosen: reader.is_begin_chosen()?,
         program_names: reader.program_names()?,
         // Read with the samples.
@@ -55,6 +64,14 @@ pub(super) fn read(
         output_place: output.and_then(|(_, place)| place),
         has_device_records: reader.has_device_records()?,
     })
+}
+
+/// The operating system that a report tells of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum System {
+    /// Linux that Windows runs.
+    Subsystem,
+    Linux,
 }
 
 struct Reader<'db> {
@@ -72,6 +89,28 @@ impl Reader<'_> {
             })?;
         }
         Ok(is_wsl)
+    }
+
+    /// The operating system, where the release of its kernel tells it.
+    fn system(&self) -> rusqlite::Result<Option<System>> {
+        let table = ENVIRONMENTS[0];
+        if !self.schema.has_column(table, "name") || !self.schema.has_column(table, "value") {
+            return Ok(None);
+        }
+        let (mut has_release, mut is_linux, mut is_of_windows) = (false, false, false);
+        self.schema.each(self.db, &self.schema.select(table, &["name", "value"]), MAX_ROWS, |cells| {
+            let value = cells.text(1).unwrap_or_default();
+            match cells.text(0) {
+                Some(KERNEL_RELEASE) => {
+                    has_release |= !value.is_empty();
+                    is_of_windows |= value.to_ascii_lowercase().contains(WSL_RELEASE);
+                }
+                Some(PROFILER_FOLDER) => is_linux |= value.contains(LINUX_TARGET),
+                _ => {}
+            }
+        })?;
+        let system = if is_of_windows { System::Subsystem } else { System::Linux };
+        Ok((is_linux && has_release || is_of_windows).then_some(system))
     }
 
     /// Whether recording began at something else than the begin of the program.

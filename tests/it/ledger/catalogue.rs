@@ -184,7 +184,10 @@ fn in_rounds() -> Facts {
         "{{ repeat = {{ times = 24, do = [{round}{{ sync = {{ api = \"cudaDeviceSynchronize\" }} }}] }} }},"
     )
     .unwrap();
-    text.push_str("{ range = { name = \"Optimizer.step#SGD.step\", do = [{ repeat = { times = 60, do = [{ launch = { kernel = \"add\" } }] } }] } },\n]\n");
+    text.push_str("{ range = { name = \"Optimizer.step#SGD.step\", do = [{ repeat = { times = 60, do = [{ launch = { kernel = \"add\" } }] } }] } },\n");
+    text.push_str(
+        "{ range = { name = \"aten::embedding_dense_backward\", do = [{ launch = { kernel = \"add\" } }] } },\n]\n",
+    );
     let folder = temp::folder();
     let path = folder.path().join("rounds.sqlite");
     Scenario::parse(&text).write(SchemaVersion::Nsys2025, &path);
