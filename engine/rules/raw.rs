@@ -95,7 +95,7 @@ pub(super) struct RawRule {
     pub(super) relations: RawRelations,
     /// What the finding says.
     pub(super) message: RawMessage,
-    /// What to do, by framework; `default` where a framework has no advice of its own.
+    /// What to do, by framework; `default` where a framework has no advice of its own, or none in that case (its text is empty then).
     #[schemars(schema_with = "schema::advice")]
     pub(super) advice: Spanned<BTreeMap<Text, Text>>,
     /// Where the rule's knowledge comes from.

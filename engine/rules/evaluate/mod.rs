@@ -280,8 +280,6 @@ impl Judge<'_> {
         let code = &self.rule.code;
         let evidence: Vec<Sentence> = code.whens.iter().map(|when| self.print(&when.says)).collect::<Result<_, _>>()?;
         let (confidence, because) = self.confidence()?;
-        let mut told = self.report.frameworks.iter().flatten().filter_map(|name| code.advice.get(*name));
-        let advice = told.next().or_else(|| code.advice.get(FRAMEWORK_DEFAULT));
         let look = code.look.as_ref().map(|text| self.print(text)).transpose()?;
         let title = code.title.as_ref().map(|text| self.print(text)).transpose()?;
         Ok(Match {
@@ -292,10 +290,23 @@ impl Judge<'_> {
             confidence,
             because,
             severity: self.severity()?,
-            advice: advice.map(|text| self.print(text)).transpose()?.unwrap_or_default(),
+            advice: self.advice()?,
             verify: self.print(&code.verify)?,
             look: look.filter(|look| !look.plain().is_empty()),
         })
+    }
+
+    /// The advice for the framework; where that says nothing in a case, what is said to all.
+    fn advice(&self) -> Result<Sentence, String> {
+        let advice = &self.rule.code.advice;
+        let names = self.report.frameworks.iter().flatten().copied().chain([FRAMEWORK_DEFAULT]);
+        for text in names.filter_map(|name| advice.get(name)) {
+            let sentence = self.print(text)?.trimmed();
+            if !sentence.spans().is_empty() {
+                return Ok(sentence);
+            }
+        }
+        Ok(Sentence::default())
     }
 
     fn print(&self, text: &Text) -> Result<Sentence, String> {

@@ -44,6 +44,7 @@ verify = "Look."
 default = "Wait *less*."
 pytorch = "Keep values on the GPU."
 vllm = "Look for an option."
+julia = "{% if sync_group.call_ns < 0 %}Never.{% endif %}"
 
 [example]
 sync_group = { waits_for = "stream", api = "a", idle_after_ns = 100, call_ns = 100, call_count = 2 }
@@ -174,6 +175,9 @@ fn advice_follows_the_framework() {
     let (mut facts, run, ..) = report();
     assert_eq!(found(&facts).advice.plain(), "Wait *less*.");
     facts.get_mut(run).set("framework", "jax");
+    assert_eq!(found(&facts).advice.plain(), "Wait *less*.");
+    // A framework that says nothing in a case has no advice of its own there.
+    facts.get_mut(run).set("framework", "julia");
     assert_eq!(found(&facts).advice.plain(), "Wait *less*.");
     facts.get_mut(run).set("framework", "pytorch");
     assert_eq!(found(&facts).advice.plain(), "Keep values on the GPU.");
