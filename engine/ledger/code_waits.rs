@@ -12,7 +12,7 @@ use crate::timeline::{NONE, NameId, Timeline, modules};
 pub(super) type Found = (u32, Interval, NameId);
 
 /// Calls in which a thread sleeps.
-pub(super) const SLEEPS: [&str; 4] = ["nanosleep", "clock_nanosleep", "usleep", "sleep"];
+pub const SLEEPS: [&str; 4] = ["nanosleep", "clock_nanosleep", "usleep", "sleep"];
 /// Calls that wait for a child.
 const CHILD_WAITS: [&str; 6] = ["waitpid", "wait4", "waitid", "wait", "system", "pclose"];
 /// Calls that wait for another thread.

@@ -297,6 +297,15 @@ pub(super) const DETAIL: &[Fact] = &[
     fact("idle_sleep_median_ns", Int, CudaApi, Intensive, "The median length of those sleeps."),
     fact("idle_sleep_ns", Int, CudaApi, ExtensiveWithGaps, "How much of the blocked time they take."),
     fact(
+        "idle_poll_sleep_count",
+        Int,
+        OsRuntime,
+        Extensive,
+        "Sleeps of the thread that launches most, each between two calls that ask whether an event or a stream is done (cudaEventQuery): it polls. Absent where there are none.",
+    ),
+    fact("idle_poll_sleep_ns", Int, OsRuntime, ExtensiveWithGaps, "How much of the blocked time these sleeps take."),
+    fact("idle_poll_sleep_call", Text, OsRuntime, Incomparable, "The call that asks."),
+    fact(
         "scheduler_captured",
         Bool,
         CudaApi,

@@ -5,7 +5,7 @@ use foldhash::HashMap;
 use super::by_index::{ByIndex, Seen};
 use super::profile::MIN_SAMPLE_COUNT;
 use super::stats::median;
-use super::{Context, DeviceContext, allocations, culprits, outside, source_lines};
+use super::{Context, DeviceContext, allocations, culprits, outside, poll_sleeps, source_lines};
 use crate::facts::Entity;
 use crate::ledger::{Account, Activity, OpKind};
 use crate::text::paths::without_folders;
@@ -33,6 +33,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     host_calls(context, device, facts);
     allocations::extract(context, device, facts);
     culprits::extract(context.timeline, device, facts);
+    poll_sleeps::extract(context, device, facts);
     source_lines::of_idle(context.timeline, device, facts);
     let mut launches = launch_durations(context, device);
     facts.set_some("launch_call_median_ns", median(&mut launches));

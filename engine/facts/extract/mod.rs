@@ -42,6 +42,7 @@ mod part;
 mod pause;
 mod peers;
 mod phases;
+mod poll_sleeps;
 mod processes;
 mod product_rows;
 mod products;
