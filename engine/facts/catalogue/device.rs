@@ -248,6 +248,13 @@ const COUNTS: &[Fact] = &[
     ),
     fact("tensor_copy_ns", Int, CudaTrace, Extensive, "Compute time that these own, as for attributed_ns of a kernel."),
     fact(
+        "tensor_copy_in_product_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "How much of that time casts take that an operator of a matrix product or a convolution asks for itself (`aten::to` within `aten::linear`), as `torch.autocast` lets it. Absent where no such operator was recorded.",
+    ),
+    fact(
         "tensor_copy_kernel",
         Text,
         CudaTrace,

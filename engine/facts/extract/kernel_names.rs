@@ -95,8 +95,9 @@ const TYPED_CONVOLUTION: &str = r"[dw]grad_(alg|engine)|winograd";
 const PRECISIONS: [(&str, &str); 8] = [
     (r"(?i)tf32", "tf32"),
     (r"(?i)(e4m3|e5m2|fp8|f8f8|qmma)", "fp8"),
-    (r"(?i)(bf16|bfloat16|s16816gemm_bf16)", "bf16"),
-    (r"(?i)(hgemm|fp16|f16|half|h884|h1688|h16816|s884gemm|s161616)", "fp16"),
+    // cuBLAS names its kernels of Hopper and later by the types of what they read and write, a letter each: `t` is bf16, `h` fp16.
+    (r"(?i)(bf16|bfloat16|s16816gemm_bf16)|^nvjet_(sm\d+_)?tst_", "bf16"),
+    (r"(?i)(hgemm|fp16|f16|half|h884|h1688|h16816|s884gemm|s161616)|^nvjet_(sm\d+_)?hsh_", "fp16"),
     // Without another type in the name: see bf16 above.
     (r"(?i)s1688(gemm|fprop|[dw]grad)", "tf32"),
     (r"(?i)(i8816|int8|imma|igemm)", "int8"),
@@ -304,6 +305,10 @@ mod tests {
         assert!(of("vectorized_elementwise_kernel").is_elementwise);
         assert!(of("ampere_sgemm_128x64_tn").is_matrix_product);
         assert_eq!(of("ampere_sgemm_128x64_tn").precision, Some("fp32"));
+        assert_eq!(of("nvjet_sm90_tst_128x8_64x12_2x1_v_bz_splitK_bias_TNT").precision, Some("bf16"));
+        assert_eq!(of("nvjet_tst_192x8_64x8_4x1_v_bz_TNT").precision, Some("bf16"));
+        assert_eq!(of("nvjet_sm90_hsh_64x256_64x4_1x2_h_bz_coopA_NTN").precision, Some("fp16"));
+        assert_eq!(of("nvjet_sm90_qqtst_128x8_64x12").precision, None);
         assert_eq!(of("ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x3_tn").precision, Some("bf16"));
         assert_eq!(of("cutlass_80_tensorop_s1688gemm_128x256_16x3_nt_align4").precision, Some("tf32"));
         let of_cudnn =

@@ -8,7 +8,7 @@ use super::by_index::ByIndex;
 use super::launches::{Launches, Shape, Spread};
 use super::stats::{clamped, median_ns};
 use super::tally::{KernelTally, launch_shape};
-use super::{Context, DeviceContext, DevicePart, Parents, kernel_names, widths};
+use super::{Context, DeviceContext, DevicePart, Parents, kernel_names, product_casts, widths};
 use crate::facts::{Entity, EntityKind};
 use crate::timeline::occupancy;
 use crate::timeline::union::Union;
@@ -33,6 +33,7 @@ pub(super) fn extract(
     let mut sums = sums(context, device);
     sums.sort_by(|a, b| b.sum_ns.cmp(&a.sum_ns).then_with(|| timeline.name(a.name).cmp(timeline.name(b.name))));
     tensor_copies(context, &sums, &mut part.device);
+    product_casts::extract(context, device, &mut part.device);
     part.keep(&mut sums, context.max_entities());
     let mut indices = HashMap::default();
     let mut shapes = Vec::new();

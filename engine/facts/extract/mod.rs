@@ -44,6 +44,7 @@ mod peers;
 mod phases;
 mod poll_sleeps;
 mod processes;
+mod product_casts;
 mod product_rows;
 mod products;
 mod profile;
