@@ -15,6 +15,7 @@ mod frames;
 mod gpus;
 mod ids;
 mod info;
+mod lazy_loads;
 mod metrics;
 mod missing;
 mod notices;
@@ -160,6 +161,7 @@ fn read_database(
     let processes = builder.process_keys();
     let mut timeline = builder.finish_on(threads);
     load_libraries(&mut timeline);
+    lazy_loads::tell(&mut timeline);
     timeline.notices = notices::classify(&info.messages, timeline.gpu_op_count() == 0);
     timeline.source = Source { format: Some(FORMAT.id), gpu_vendor: Some(GpuVendor::Nvidia), ..info.source };
     missing::tell(&mut timeline);

@@ -1,0 +1,108 @@
+//! Lazy loading, which exporters file under the profiler's overhead without a name.
+
+use std::collections::hash_map::Entry;
+
+use foldhash::HashMap;
+
+use crate::timeline::api::{ApiClass, classify};
+use crate::timeline::columns::OverheadKind;
+use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
+use crate::timeline::{NONE, NameId, Timeline};
+
+/// The name of a row whose kind the exporter does not know. CUPTI tells of lazy loading since CUDA 11.7 (kinds 6 and 7 of its overhead).
+const NAMELESS: &str = "Unknown";
+
+/// The code of a kernel is loaded in its first launch, and that of a module in the call that asks for it: such a row within one of these
+/// is that. Others, of microseconds as a rule, stay the profiler's own.
+pub(super) fn tell(timeline: &mut Timeline) {
+    let Some(nameless) = timeline.names.find(NAMELESS) else { return };
+    let overheads = &timeline.overheads;
+    let is_nameless = |row: &usize| {
+        overheads.kind.get(*row) == Some(&OverheadKind::Profiler) && overheads.name.get(*row) == Some(&nameless)
+    };
+    let rows: Vec<usize> = (0..overheads.kind.len()).filter(is_nameless).collect();
+    if rows.is_empty() {
+        return;
+    }
+    let loading = loading_calls(timeline);
+    for row in rows {
+        let (Some(thread), Some(times)) = (timeline.overheads.thread.get(row), timeline.overheads.times.get(row))
+        else {
+            continue;
+        };
+        let is_within = |calls: &Union| times.len_ns() > 0 && calls.overlap_ns(times) == times.len_ns();
+        if loading.get(thread).is_some_and(is_within) {
+            timeline.overheads.kind[row] = OverheadKind::Load;
+        }
+    }
+}
+
+/// When each thread is in the first launch of a kernel of its process, or in a call that loads a module.
+fn loading_calls(timeline: &Timeline) -> HashMap<u32, Union> {
+    let (api, kernels) = (&timeline.api, &timeline.kernels);
+    let mut firsts: HashMap<(u32, NameId), (u32, Interval)> = HashMap::default();
+    for (kernel, call) in (0_u32..).zip(&kernels.ops.call) {
+        let call = *call as usize;
+        let (Some(thread), Some(times)) = (api.thread.get(call), api.times.get(call)) else { continue };
+        if *thread == NONE {
+            continue;
+        }
+        match firsts.entry((timeline.process_of(*thread), kernels.shape_of(kernel).full_name)) {
+            Entry::Vacant(entry) => drop(entry.insert((*thread, times))),
+            Entry::Occupied(mut entry) if times.start < entry.get().1.start => drop(entry.insert((*thread, times))),
+            Entry::Occupied(_) => {}
+        }
+    }
+    let mut loads: HashMap<NameId, bool> = HashMap::default();
+    let mut is_load =
+        |name: NameId| *loads.entry(name).or_insert_with(|| classify(timeline.name(name)) == ApiClass::Load);
+    let mut calls: HashMap<u32, Vec<Interval>> = HashMap::default();
+    for (thread, times) in firsts.into_values() {
+        calls.entry(thread).or_default().push(times);
+    }
+    for ((times, thread), name) in api.times.iter().zip(&api.thread).zip(&api.name) {
+        if *thread != NONE && is_load(*name) {
+            calls.entry(*thread).or_default().push(times);
+        }
+    }
+    calls.into_iter().map(|(thread, calls)| (thread, Union::of(calls))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::Geometry;
+    use crate::timeline::builder::{Builder, CallEvent, KernelKey, Limits, NameKey, OpEvent, StreamKey, ThreadKey};
+
+    /// Two launches of one kernel, and a row of overhead at each time.
+    fn kinds(rows: &[(i64, i64)]) -> Vec<OverheadKind> {
+        let mut builder = Builder::new(Limits::default());
+        let mut chunk = builder.chunk("events");
+        let thread = Some(ThreadKey { process: 7, id: 7 });
+        let kernel = chunk.text(b"solve").unwrap_or(NameKey::of_id(None));
+        let launch = chunk.text(b"cudaLaunchKernel_v7000").unwrap_or(NameKey::of_id(None));
+        let nameless = chunk.text(NAMELESS.as_bytes()).unwrap_or(NameKey::of_id(None));
+        for (id, start) in [(1, 100), (2, 300)] {
+            chunk.api_call(&CallEvent { start, end: start + 100, thread, name: launch }, Some(id), None);
+            let stream = StreamKey { process: Some(7), device: 0, context: 0, stream: 7 };
+            let op = OpEvent { start: start + 120, end: start + 130, stream, correlation: Some(id) };
+            let geometry = Geometry { grid_blocks: 8, block_threads: 64, registers: 0, shared_memory_bytes: 0 };
+            chunk.kernel(&op, KernelKey { name: kernel, full_name: kernel, geometry });
+        }
+        for (start, end) in rows {
+            chunk.overhead(&CallEvent { start: *start, end: *end, thread, name: nameless }, OverheadKind::Profiler);
+        }
+        builder.take(chunk);
+        let mut timeline = builder.finish();
+        tell(&mut timeline);
+        timeline.overheads.kind.clone()
+    }
+
+    #[test]
+    fn what_has_no_name_in_a_first_launch_is_lazy_loading() {
+        use OverheadKind::{Load, Profiler};
+        // In the first launch; in part beside it; in a later one; in no call.
+        assert_eq!(kinds(&[(110, 190), (190, 210), (310, 390), (500, 510)]), [Load, Profiler, Profiler, Profiler]);
+    }
+}
