@@ -22,6 +22,8 @@ pub struct Source {
     pub listed_gpu_count: Option<i64>,
     /// Whose GPUs were recorded, where the recording says.
     pub gpu_vendor: Option<GpuVendor>,
+    /// The version of CUDA's runtime that was recorded, as 12040 for 12.4, and the newest that the driver knows, where the recording says.
+    pub cuda_versions: Option<(i64, i64)>,
     /// Whether the profiler was asked to record CUDA, where the recording says.
     pub cuda_requested: Option<bool>,
     /// The kind of an accelerator that was recorded and is no GPU: what it did, its waits included, stands as kernels.

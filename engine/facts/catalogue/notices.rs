@@ -28,6 +28,14 @@ pub(super) const NOTICES: &[Fact] = &[
         "The profiler's gravest other warning about the capture of CUDA.",
     ),
     fact(
+        "older_cuda_runtime",
+        Text,
+        Report,
+        Incomparable,
+        "The version of CUDA's runtime in a recording without kernels, where the driver is of a later major version. The PyTorch Profiler records with the library (CUPTI) that comes with the runtime, which may not know such a driver.",
+    ),
+    fact("newer_cuda_driver", Text, Report, Incomparable, "The newest version of CUDA that this driver knows."),
+    fact(
         "unified_memory_notice",
         Text,
         Report,

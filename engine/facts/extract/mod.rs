@@ -32,6 +32,7 @@ mod late_starts;
 mod launch_shapes;
 mod launches;
 mod lead;
+mod made_again;
 mod metrics;
 mod one_window;
 mod operators;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use foldhash::HashSet;
 
 use super::projection::{COPY_BACKWARDS, Folded, InGroup, Projection, STEP, telling, told_name};
-use super::{Context, DeviceContext, DevicePart, Parents, copying_range, lead, source_lines};
+use super::{Context, DeviceContext, DevicePart, Parents, copying_range, lead, made_again, source_lines};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::Account;
 use crate::ledger::accounts::SourceFacts;
@@ -95,6 +95,7 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
     if let Some((range, ns)) = main_range(told, (device.account_ns(Account::IdleHost), of_host), &left_out) {
         facts.set("idle_host_range", told.folded.name(range));
         facts.set("idle_host_range_ns", ns);
+        made_again::extract(timeline, device, told.folded, range, facts);
         let is_of_range = |label: u32| told.folded.group_of(label) == Some(range);
         facts.set_some("idle_host_range_step_count", lead::steps_with(timeline, device, is_of_range));
     }

@@ -21,6 +21,7 @@ pub(super) fn extract(timeline: &Timeline, facts: &mut Entity) {
         return;
     }
     called(timeline, facts);
+    versions(timeline, facts);
     if timeline.cpu_samples.is_empty() {
         return;
     }
@@ -35,6 +36,17 @@ pub(super) fn extract(timeline: &Timeline, facts: &mut Entity) {
     if let Some((module, share)) = module {
         facts.set("cpu_module", module);
         facts.set("cpu_module_share", share);
+    }
+}
+
+/// The versions of CUDA, where the driver is of a later major one than the runtime: the PyTorch Profiler records with the CUPTI that comes
+/// with the runtime.
+fn versions(timeline: &Timeline, facts: &mut Entity) {
+    let Some((runtime, driver)) = timeline.source.cuda_versions else { return };
+    let told = |version: i64| format!("{}.{}", version / 1_000, version % 1_000 / 10);
+    if runtime > 0 && driver / 1_000 > runtime / 1_000 {
+        facts.set("older_cuda_runtime", told(runtime));
+        facts.set("newer_cuda_driver", told(driver));
     }
 }
 
@@ -85,4 +97,25 @@ fn first_ns(timeline: &Timeline, main: NameId) -> Option<i64> {
     }
     let firsts = firsts.into_values().filter(|(_, name)| *name == main);
     firsts.map(|(times, _)| times.len_ns()).reduce(i64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::{EntityKind, Facts};
+
+    #[test]
+    fn a_driver_of_a_later_major_version_is_told() {
+        let of = |versions: Option<(i64, i64)>| {
+            let mut timeline = Timeline::default();
+            timeline.source.cuda_versions = versions;
+            let mut facts = Facts::default();
+            let run = facts.add(EntityKind::Run, "run", &[]);
+            extract(&timeline, facts.get_mut(run));
+            let text = |name: &str| facts.get(run).text(name).map(str::to_owned);
+            text("older_cuda_runtime").zip(text("newer_cuda_driver"))
+        };
+        assert_eq!(of(Some((12_010, 13_000))), Some(("12.1".to_owned(), "13.0".to_owned())));
+        assert_eq!((of(Some((12_010, 12_090))), of(Some((0, 13_000))), of(None)), (None, None, None));
+    }
 }

@@ -103,6 +103,7 @@ pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, seen:
         costly_options: costly_options(&summary.metadata),
         listed_gpu_count: Some(summary.metadata.devices.len() as i64).filter(|count| *count > 0),
         gpu_vendor: vendor(timeline, &summary.metadata),
+        cuda_versions: summary.metadata.cuda_runtime_version.zip(summary.metadata.cuda_driver_version),
         // A trace that was recorded without it has none of its calls; of one that is not whole they may be what is missing.
         cuda_requested: (!seen.gpu && !seen.other && !is_damaged).then_some(false),
         // Beside work of a GPU it changes nothing.

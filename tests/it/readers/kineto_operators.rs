@@ -44,3 +44,65 @@ fn kernels_and_host_code_go_by_the_innermost_operator() {
     let without = facts(growing_trace(12).replace("cpu_op", "user_annotation"));
     assert_eq!((operator(&without), device(&without, "idle_host_operator_ns")), (None, -1));
 }
+
+/// Rounds of 1 ms of one thread: ranges and operators, then a call that asks for GPU work and that work, all by the microsecond of the
+/// round.
+fn rounds(ranges: &[(&str, &str, i64, i64)], work: &str) -> String {
+    let mut events = Vec::new();
+    for round in 0..12 {
+        let at = |us: i64| 1_000 * round + us;
+        let host = r#""ph": "X", "pid": 99, "tid": 99"#;
+        for (category, name, start, end) in ranges {
+            let (start, length) = (at(*start), end - start);
+            events
+                .push(format!(r#"{{{host}, "cat": "{category}", "name": "{name}", "ts": {start}, "dur": {length}}}"#));
+        }
+        let (call, name, more) = match work {
+            "copy" => ("cudaMemcpyAsync", "Memcpy HtoD (Pageable -> Device)", r#""bytes": 4096"#),
+            _ => ("cudaLaunchKernel", work, r#""grid": [64, 1, 1], "block": [256, 1, 1]"#),
+        };
+        let category = if work == "copy" { "gpu_memcpy" } else { "kernel" };
+        let (asked, ran) = (at(300), at(320));
+        events.push(format!(
+            r#"{{{host}, "cat": "cuda_runtime", "name": "{call}", "ts": {asked}, "dur": 5, "args": {{"correlation": {}}}}}"#,
+            round + 1
+        ));
+        events.push(format!(
+            r#"{{"ph": "X", "pid": 0, "tid": 7, "cat": "{category}", "name": "{name}", "ts": {ran}, "dur": 200,
+              "args": {{"device": 0, "stream": 7, "correlation": {}, {more}}}}}"#,
+            round + 1
+        ));
+    }
+    format!("{{\"traceEvents\": [{}]}}", events.join(",\n"))
+}
+
+#[test]
+fn casts_that_a_product_asks_for_are_told() {
+    let of = |inner: &str| {
+        let ranges = [("cpu_op", "aten::linear", 100, 400), ("cpu_op", inner, 200, 350)];
+        device(&facts(rounds(&ranges, "direct_copy_kernel_cuda")), "tensor_copy_in_product_ns")
+    };
+    assert_eq!(of("aten::to"), 12 * 200_000);
+    // A product that makes its input contiguous.
+    assert_eq!(of("aten::clone"), 0);
+    // A cast beside products, and a trace without operators.
+    let beside = [("cpu_op", "aten::linear", 100, 200), ("cpu_op", "aten::to", 250, 350)];
+    assert_eq!(device(&facts(rounds(&beside, "direct_copy_kernel_cuda")), "tensor_copy_in_product_ns"), 0);
+    assert_eq!(device(&facts(rounds(&[], "direct_copy_kernel_cuda")), "tensor_copy_in_product_ns"), -1);
+}
+
+#[test]
+fn a_range_that_makes_the_same_tensor_again_is_told() {
+    let of = |operator: &str| {
+        let range =
+            [("user_annotation", "mask", 10, 280), ("cpu_op", operator, 20, 150), ("cpu_op", "aten::triu", 150, 270)];
+        let facts = facts(rounds(&range, "copy"));
+        let made_by =
+            facts.of_kind(EntityKind::Device).next().unwrap().1.text("idle_host_range_made_by").map(str::to_owned);
+        (made_by, device(&facts, "idle_host_range_made_bytes"))
+    };
+    let (made_by, bytes) = of("aten::full");
+    assert_eq!((made_by.as_deref(), bytes), (Some("aten::full, aten::triu"), 4096));
+    // What works on an input, or draws numbers, makes another one.
+    assert_eq!((of("aten::add"), of("aten::randn")), ((None, -1), (None, -1)));
+}
