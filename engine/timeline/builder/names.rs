@@ -17,6 +17,8 @@ use crate::timeline::{Geometry, NONE, NameId, Names, Reached};
 
 /// No function of an API has a longer name: what is asked of it is asked for each of its calls.
 const MAX_API_NAME_BYTES: usize = 256;
+/// Bytes of whole names of kernels that are looked into; those beyond stay as they are. Real recordings have a few megabytes.
+const MAX_WHOLE_BYTES: usize = 32 << 20;
 /// Stands for the names beyond the limit.
 pub(super) const OTHER_NAME: &str = "(another name)";
 
@@ -110,7 +112,7 @@ impl Interner<'_> {
 }
 
 /// What a kernel is called.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct KernelNames {
     name: NameId,
     full_name: NameId,
@@ -123,23 +125,58 @@ impl Interner<'_> {
         let read = self.names.shared(name).and_then(|text| self.demangler.read(text));
         read.map_or(name, |text| self.intern(text))
     }
+}
+
+/// Resolves the names of kernels. What a whole name tells is worked out once, however many short names stand beside it: that takes
+/// a multiple of its length, and a name of a few thousand bytes can be that of every kernel.
+struct KernelNaming<'names, 'all> {
+    interner: &'names mut Interner<'all>,
+    resolved: HashMap<RawName, NameId>,
+    /// By the name that was given, mangled or not.
+    told: HashMap<NameId, KernelNames>,
+    bytes_left: usize,
+}
+
+impl<'names, 'all> KernelNaming<'names, 'all> {
+    fn new(interner: &'names mut Interner<'all>) -> Self {
+        Self { interner, resolved: HashMap::default(), told: HashMap::default(), bytes_left: MAX_WHOLE_BYTES }
+    }
+
+    fn resolve(&mut self, name: RawName, strings: &Strings, texts: &Names) -> NameId {
+        *self.resolved.entry(name).or_insert_with(|| self.interner.resolve(name, strings, texts))
+    }
 
     /// What people call a kernel of a short and a demangled name, and the function that it is. Either may be missing or mangled.
     fn kernel(&mut self, short: NameId, full: NameId) -> KernelNames {
-        let is_given = |id: &NameId| !self.names.get(*id).is_empty();
-        let Some(full) = [full, short].into_iter().find(is_given) else {
+        let is_given = |id: &NameId| !self.interner.names.get(*id).is_empty();
+        let Some(given) = [full, short].into_iter().find(is_given) else {
             return KernelNames { name: short, full_name: full, function: short };
         };
-        let full = self.demangled(full);
-        let text = self.names.shared(full).cloned().unwrap_or_default();
+        if let Some(told) = self.told.get(&given) {
+            return *told;
+        }
+        let told = self.of_whole(given);
+        self.told.insert(given, told);
+        told
+    }
+
+    fn of_whole(&mut self, given: NameId) -> KernelNames {
+        let full = self.interner.demangled(given);
+        let text = self.interner.names.shared(full).cloned().unwrap_or_default();
         if &*text == OTHER_NAME {
             return KernelNames { name: full, full_name: full, function: full };
         }
-        let called = kernel_names::called(&text);
-        let [name, function] = [&called, kernel_names::function(&text)];
-        let [name, function] =
-            [name, function].map(|name| self.intern(cut::distinct(name, kernel_names::MAX_CALLED_BYTES).into_owned()));
-        KernelNames { name, full_name: full, function }
+        let [name, function] = match self.bytes_left.checked_sub(text.len()) {
+            Some(left) => {
+                self.bytes_left = left;
+                [Cow::Owned(kernel_names::called(&text)), Cow::Borrowed(kernel_names::function(&text))]
+            }
+            None => [Cow::Borrowed(&*text), Cow::Borrowed(&*text)],
+        };
+        let mut intern = |name: Cow<'_, str>| {
+            self.interner.intern(cut::distinct(&name, kernel_names::MAX_CALLED_BYTES).into_owned())
+        };
+        KernelNames { name: intern(name), full_name: full, function: intern(function) }
     }
 }
 
@@ -176,16 +213,14 @@ impl Builder {
         };
         // Those of kernels first: where there are too many names, they tell most.
         let mut geometries: HashMap<Geometry, u32> = HashMap::default();
-        let mut of_kernels: HashMap<(RawName, RawName), KernelNames> = HashMap::default();
+        let mut naming = KernelNaming::new(&mut interner);
         for RawKernel { name, full_name, geometry } in kernels.list() {
             let geometry = *geometries.entry(*geometry).or_insert_with(|| {
                 timeline.geometries.push(*geometry);
                 (timeline.geometries.len() - 1) as u32
             });
-            let names = *of_kernels.entry((*name, *full_name)).or_insert_with(|| {
-                let [name, full_name] = [name, full_name].map(|name| interner.resolve(*name, strings, texts));
-                interner.kernel(name, full_name)
-            });
+            let [name, full_name] = [name, full_name].map(|name| naming.resolve(*name, strings, texts));
+            let names = naming.kernel(name, full_name);
             let KernelNames { name, full_name, function } = names;
             timeline.kernels.shapes.push(KernelShape { name, full_name, function, geometry });
         }
@@ -208,5 +243,28 @@ impl Builder {
         *strings = Strings::default();
         *names = Intern::default();
         (of_calls, of_ranges)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_name_tells_the_same_beside_every_short_one_and_so_many_bytes_are_looked_into() {
+        let (mut names, limits, mut reached) = (Names::default(), Limits::default(), Reached::default());
+        let [whole, other] =
+            ["void elementwise_kernel<2, ops::add>(int)", "void f<int>(int)"].map(|name| names.intern(name));
+        let shorts = ["a", "b", "c"].map(|name| names.intern(name));
+        let demangler = Demangler::default();
+        let mut interner = Interner { names: &mut names, limits: &limits, reached: &mut reached, demangler };
+        let mut naming = KernelNaming::new(&mut interner);
+        let told = shorts.map(|short| naming.kernel(short, whole));
+        assert_eq!(MAX_WHOLE_BYTES - naming.bytes_left, 41, "looked into once");
+        assert!(told.iter().all(|names| *names == told[0] && names.full_name == whole));
+        assert_eq!(naming.interner.names.get(told[0].name), "add");
+        naming.bytes_left = 3;
+        let beyond = naming.kernel(shorts[0], other);
+        assert_eq!(beyond, KernelNames { name: other, full_name: other, function: other });
     }
 }
