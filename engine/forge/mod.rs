@@ -15,6 +15,7 @@ pub use body::{CommentBody, Marker};
 pub use client::Trust;
 pub use comment::{Author, Posted, Request, post};
 pub use error::ForgeError;
+pub use secret::Secrets;
 pub use target::{Api, Forge, Repository, Token};
 
 /// A part of a request that cannot be used. The message says what is expected.

@@ -3,6 +3,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use foldhash::HashSet;
 
 use super::Token;
 use crate::limits::MAX_QUOTED_ANSWER_CHARS;
@@ -15,25 +16,53 @@ const HIDDEN: &str = "***";
 /// Characters of an answer that are looked at.
 const LOOKED_AT_CHARS: usize = 4_096;
 
+/// What tells secrets, in lower case: made once, since there may be many messages and a token of thousands of characters.
+#[derive(Default)]
+pub struct Secrets {
+    /// The parts of spellings that tell one.
+    parts: HashSet<[u8; TELLING_LENGTH]>,
+    /// Spellings that are shorter.
+    short: Vec<String>,
+}
+
 impl Token {
     /// What a library has said of a connection: short, and without the token.
     pub(super) fn hide(&self, said: &str) -> String {
         let said: String = said.chars().take(LOOKED_AT_CHARS).collect();
+        let mut secrets = Secrets::default();
+        secrets.add(self.as_str());
         // Once more, because what made it harmless may have brought the parts of it together.
-        let shown = self.hide_in(&escape::plain(&self.hide_in(&said)));
+        let shown = secrets.hide_in(&escape::plain(&secrets.hide_in(&said)));
         shown.chars().take(MAX_QUOTED_ANSWER_CHARS).collect()
     }
+}
 
-    /// A message of our own without the token: what is shorter than the parts that tell one stays, as it would be in any message.
-    pub fn hide_own(&self, message: &str) -> String {
-        if self.as_str().len() < TELLING_LENGTH {
-            return message.to_owned();
+impl Secrets {
+    /// Those of a variable for a token, whatever it holds: a secret that was pasted with another line is no token, and still one.
+    /// What is shorter than the parts that tell one stays, as it would be in any message.
+    pub fn add_variable(&mut self, value: &str) {
+        let is_end = |c: char| c.is_whitespace() || c.is_control() || c == char::REPLACEMENT_CHARACTER;
+        value.split(is_end).filter(|word| word.len() >= TELLING_LENGTH).for_each(|word| self.add(word));
+    }
+
+    fn add(&mut self, secret: &str) {
+        for spelling in spellings(secret.as_bytes()) {
+            if spelling.len() < TELLING_LENGTH {
+                self.short.push(spelling);
+            } else {
+                let parts = spelling.as_bytes().windows(TELLING_LENGTH);
+                self.parts.extend(parts.filter_map(|part| <[u8; TELLING_LENGTH]>::try_from(part).ok()));
+            }
         }
+    }
+
+    /// A message of our own without them.
+    pub fn hide_own(&self, message: &str) -> String {
         let lower = message.to_ascii_lowercase();
         shown(message, &lower, self.marks(&lower))
     }
 
-    /// A text without the token, parts of it, and what stands where a token would.
+    /// A text without them, parts of them, and what stands where a token would.
     fn hide_in(&self, text: &str) -> String {
         // Spellings differ in case only where case means nothing, and a wrong case gives the token away as well.
         let lower = text.to_ascii_lowercase();
@@ -42,45 +71,46 @@ impl Token {
         shown(text, &lower, is_hidden)
     }
 
-    /// Which bytes of a text in lower case are of a spelling of the token.
+    /// Which bytes of a text in lower case are of a spelling.
     fn marks(&self, lower: &str) -> Vec<bool> {
         let mut is_hidden = vec![false; lower.len()];
-        for spelling in self.spellings() {
-            for piece in spelling.as_bytes().windows(TELLING_LENGTH.min(spelling.len())) {
-                mark(lower, piece, &mut is_hidden);
+        for (at, part) in lower.as_bytes().windows(TELLING_LENGTH).enumerate() {
+            if self.parts.contains(part) {
+                is_hidden[at..at + TELLING_LENGTH].fill(true);
             }
         }
+        self.short.iter().for_each(|spelling| mark(lower, spelling.as_bytes(), &mut is_hidden));
         is_hidden
-    }
-
-    /// The token as it is written in headers, addresses and dumps, in lower case.
-    fn spellings(&self) -> Vec<String> {
-        let token = self.as_str().as_bytes();
-        let escaped = |is_kept: fn(u8) -> bool| -> String {
-            let bytes = token.iter();
-            bytes
-                .map(|byte| if is_kept(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02x}") })
-                .collect()
-        };
-        let mut all = vec![self.as_str().to_owned(), escaped(|byte| byte.is_ascii_alphanumeric()), escaped(|_| false)];
-        all.push(escaped(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)));
-        all.push(token.iter().map(|byte| format!("{byte:02x}")).collect());
-        // Something else may stand before it, as in `user:token`: of the three ways to fall into groups of three bytes each
-        // gives other characters. Those at the two ends depend on what is around, too.
-        for before in 0..3 {
-            let bytes = [&b"\0\0"[..before], token].concat();
-            for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
-                let code = engine.encode(&bytes);
-                let end = code.len().saturating_sub(1);
-                all.push(code.get([0, 2, 3][before]..end).unwrap_or_default().to_owned());
-            }
-        }
-        all.iter_mut().for_each(|spelling| spelling.make_ascii_lowercase());
-        all.retain(|spelling| !spelling.is_empty());
-        all
     }
 }
 
+/// The token as it is written in headers, addresses and dumps, in lower case.
+fn spellings(token: &[u8]) -> Vec<String> {
+    let escaped = |is_kept: fn(u8) -> bool| -> String {
+        let bytes = token.iter();
+        bytes.map(|byte| if is_kept(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02x}") }).collect()
+    };
+    let mut all = vec![
+        String::from_utf8_lossy(token).into_owned(),
+        escaped(|byte| byte.is_ascii_alphanumeric()),
+        escaped(|_| false),
+    ];
+    all.push(escaped(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)));
+    all.push(token.iter().map(|byte| format!("{byte:02x}")).collect());
+    // Something else may stand before it, as in `user:token`: of the three ways to fall into groups of three bytes each
+    // gives other characters. Those at the two ends depend on what is around, too.
+    for before in 0..3 {
+        let bytes = [&b"\0\0"[..before], token].concat();
+        for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
+            let code = engine.encode(&bytes);
+            let end = code.len().saturating_sub(1);
+            all.push(code.get([0, 2, 3][before]..end).unwrap_or_default().to_owned());
+        }
+    }
+    all.iter_mut().for_each(|spelling| spelling.make_ascii_lowercase());
+    all.retain(|spelling| !spelling.is_empty());
+    all
+}
 /// A text with what is marked, and the words that it lies in, hidden.
 fn shown(text: &str, lower: &str, mut is_hidden: Vec<bool>) -> String {
     mark_words(lower, &mut is_hidden);
@@ -141,7 +171,9 @@ mod tests {
     const TOKEN: &str = "ghs_16C7e42F/292c+69 12D8";
 
     fn hidden(text: &str) -> String {
-        Token::new(&TOKEN.replace(' ', "")).unwrap().hide_in(text)
+        let mut secrets = Secrets::default();
+        secrets.add(&TOKEN.replace(' ', ""));
+        secrets.hide_in(text)
     }
 
     #[test]
@@ -172,10 +204,18 @@ mod tests {
 
     #[test]
     fn messages_of_our_own_lose_the_token_and_nothing_else() {
-        let token = Token::new("ghs_16C7e42F292c").unwrap();
+        let of = |value: &str| {
+            let mut secrets = Secrets::default();
+            secrets.add_variable(value);
+            secrets
+        };
+        let token = of("ghs_16C7e42F292c");
         assert_eq!(token.hide_own("/tmp/ghs_16C7e42F292c.md: not found"), "***: not found");
         assert_eq!(token.hide_own("'--x=GHS_16c7e42f' and Bearer abc, token"), "'***' and Bearer abc, token");
-        assert_eq!(Token::new("file").unwrap().hide_own("a file"), "a file", "too short to be one");
+        assert_eq!(of("file").hide_own("a file"), "a file", "too short to be one");
+        for odd in ["ghs_16C7e42F292c\r\nX: y", "X: y\nghs_16C7e42F292cé", "\u{1b}[0mghs_16C7e42F292c\u{fffd}"] {
+            assert_eq!(of(odd).hide_own("x: ghs_16C7e42F292c: y"), "x: ***: y", "what is no token");
+        }
     }
 
     #[test]
