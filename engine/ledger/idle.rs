@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use super::accounts::{Account, ByAccount};
 use super::ahead::Won;
 use super::ops::{OpKind, OpRef};
-use super::queries::Query;
 use super::reading::{Drained, HostAndRounds, Piece, RangeReading, RangeSums, TimeSum};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
@@ -262,13 +261,19 @@ impl IdleReading {
     }
 
     /// Books a stretch under what the thread was doing when it began; returns the account of that, with the call. A stretch
-    /// whose thread is only guessed is blamed on no call.
-    pub(super) fn begin(&mut self, process: u32, query: Query, trigger: Account, name: NameId) -> (Account, NameId) {
-        self.sums[trigger].add(query.stretch);
-        if query.guess.is_none() {
+    /// whose thread is only guessed has no late start, and is blamed on no call.
+    pub(super) fn begin(
+        &mut self,
+        process: u32,
+        (stretch, late_start_ns): (Interval, Option<i64>),
+        trigger: Account,
+        name: NameId,
+    ) -> (Account, NameId) {
+        self.sums[trigger].add(stretch);
+        if let Some(late_start_ns) = late_start_ns {
             let drained = self.drained.entry((process, trigger, name)).or_default();
-            drained.stretches.add(query.stretch);
-            drained.late_start_ns = drained.late_start_ns.saturating_add(query.late_start_ns());
+            drained.stretches.add(stretch);
+            drained.late_start_ns = drained.late_start_ns.saturating_add(late_start_ns);
         }
         (trigger, name)
     }

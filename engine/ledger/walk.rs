@@ -335,8 +335,9 @@ impl<'all> Cursor<'all> {
             let name = if is_queued { NONE } else { name };
             let is_first = self.trigger.is_none();
             let asked = if is_queued { Account::AfterQueued } else { activity.trigger() };
+            let begun = || (query.stretch, query.guess.is_none().then(|| query.late_start_ns()));
             let (trigger, trigger_name) =
-                *self.trigger.get_or_insert_with(|| self.reading.begin(process, query, asked, name));
+                *self.trigger.get_or_insert_with(|| self.reading.begin(process, begun(), asked, name));
             if is_first {
                 self.reading.in_start_up[trigger] += self.start_up.overlap_ns(query.stretch);
                 if trigger == Account::AfterSync {
