@@ -44,7 +44,7 @@ mod readers {
     mod damaged_traces;
     mod fixtures;
     mod kineto;
-    mod kineto_operators;
+    pub(crate) mod kineto_operators;
     mod kineto_pages;
     mod kineto_places;
     mod kineto_recomputed;
@@ -69,7 +69,7 @@ mod ledger {
 
 /// What would remain without a cause: recordings that are played again.
 mod replays {
-    mod along;
+    pub(crate) mod along;
     mod ceilings;
     mod chains;
     mod communication;

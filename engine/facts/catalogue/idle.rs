@@ -266,7 +266,7 @@ pub(super) const DETAIL: &[Fact] = &[
         Incomparable,
         "The operators of PyTorch that make tensors in that range (`aten::full`, `aten::triu`), where it holds no others but those that move what was made: no input goes into it, and the first copy to the device behind each of them is of one size. Absent where it is not so, or for fewer than three.",
     ),
-    fact("idle_host_range_made_bytes", Int, Nvtx, Incomparable, "The size of that copy."),
+    fact("idle_host_range_made_bytes", Int, Nvtx, Intensive, "The size of that copy."),
     fact("idle_host_range_made_count", Int, Nvtx, ExtensiveWithGaps, "How often it comes."),
     fact(
         "idle_host_operator_ns",

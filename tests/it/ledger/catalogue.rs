@@ -10,6 +10,8 @@ use coldspot::limits::MAX_THREAD_COUNT;
 use coldspot::source::{Limits, ReadOptions};
 use rusqlite::Connection;
 
+use crate::readers::kineto_operators::made_again;
+use crate::replays::along::choices;
 use crate::support::analysis::{facts, facts_of, try_timeline};
 use crate::support::{Scenario, SchemaVersion, damage, fixture, heavy, kernels, scenario_names, temp, trace};
 
@@ -134,6 +136,19 @@ fn waiting() -> Facts {
     std::fs::write(&path, trace::with(&text, "\"ts\": 8770, \"dur\": 21", "\"ts\": 8770, \"dur\": 1500")).unwrap();
     facts(&path)
 }
+
+/// A trace of some text.
+fn of_trace(text: &str) -> Facts {
+    let folder = temp::folder();
+    let path = folder.path().join("trace.json");
+    std::fs::write(&path, text).unwrap();
+    facts(&path)
+}
+
+/// A trace without work of the GPU, whose driver is newer than what recorded it.
+const NEWER_DRIVER: &str = r#"{"cuda_runtime_version": 12010, "cuda_driver_version": 13000, "traceEvents": [
+    {"ph": "X", "pid": 1, "tid": 1, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 10, "dur": 5,
+     "args": {"correlation": 1}}]}"#;
 
 /// A trace that is a list without an end.
 fn open_ended() -> Facts {
@@ -317,6 +332,9 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&tuned(true)));
     set.extend(names_in(&tuned(false)));
     set.extend(names_in(&in_rounds()));
+    set.extend(names_in(&of_trace(NEWER_DRIVER)));
+    set.extend(names_in(&of_trace(&made_again("aten::full"))));
+    set.extend(names_in(&facts(&choices(24).write().1)));
     set.extend(names_in(&lossy()));
     set.extend(names_in(&of_either()));
     set.extend(names_in(&unusable()));

@@ -91,12 +91,17 @@ fn casts_that_a_product_asks_for_are_told() {
     assert_eq!(device(&facts(rounds(&[], "direct_copy_kernel_cuda")), "tensor_copy_in_product_ns"), -1);
 }
 
+/// Rounds in which a range makes a tensor on the host by an operator and another, and copies it to the device.
+pub(crate) fn made_again(operator: &str) -> String {
+    let range =
+        [("user_annotation", "mask", 10, 280), ("cpu_op", operator, 20, 150), ("cpu_op", "aten::triu", 150, 270)];
+    rounds(&range, "copy")
+}
+
 #[test]
 fn a_range_that_makes_the_same_tensor_again_is_told() {
     let of = |operator: &str| {
-        let range =
-            [("user_annotation", "mask", 10, 280), ("cpu_op", operator, 20, 150), ("cpu_op", "aten::triu", 150, 270)];
-        let facts = facts(rounds(&range, "copy"));
+        let facts = facts(made_again(operator));
         let made_by =
             facts.of_kind(EntityKind::Device).next().unwrap().1.text("idle_host_range_made_by").map(str::to_owned);
         (made_by, device(&facts, "idle_host_range_made_bytes"))

@@ -86,7 +86,7 @@ fn copies_between_products_may_be_needed() {
 }
 
 /// Steps in which elements are chosen so many times, and how many they are is read back.
-fn choices(count: u32) -> Trace {
+pub(crate) fn choices(count: u32) -> Trace {
     let mut trace = Trace::default();
     for step in 0..STEP_COUNT {
         let begin = trace.host_us;

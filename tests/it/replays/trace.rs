@@ -17,7 +17,7 @@ pub(super) const LAUNCH_US: f64 = 6.0;
 
 /// A trace of an A100: each call follows the one before.
 #[derive(Default)]
-pub(super) struct Trace {
+pub(crate) struct Trace {
     pub(super) events: EventsOfA100,
     correlation: u32,
     pub(super) host_us: f64,
@@ -81,7 +81,7 @@ impl Trace {
         self.host_us += 1.0;
     }
 
-    pub(super) fn write(&self) -> (tempfile::TempDir, std::path::PathBuf) {
+    pub(crate) fn write(&self) -> (tempfile::TempDir, std::path::PathBuf) {
         let folder = temp::folder();
         let path = folder.path().join("host.json");
         fs::write(&path, self.events.text()).unwrap();
