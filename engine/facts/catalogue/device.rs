@@ -426,7 +426,7 @@ const STORMS: &[Fact] = &[
         "tiny_kernel_storm_after_sync_ns",
         Int,
         CudaApi,
-        Extensive,
+        ExtensiveWithGaps,
         "The part of tiny_kernel_storm_idle_ns in stretches that began while the thread waited for the device (trigger sync): the waits are what parts the kernels.",
     ),
     fact(
