@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
@@ -12,7 +12,7 @@ use crate::timeline::{NONE, NameId, Timeline, modules};
 pub(super) type Found = (u32, Interval, NameId);
 
 /// Calls in which a thread sleeps.
-pub const SLEEPS: [&str; 4] = ["nanosleep", "clock_nanosleep", "usleep", "sleep"];
+const SLEEPS: [&str; 4] = ["nanosleep", "clock_nanosleep", "usleep", "sleep"];
 /// Calls that wait for a child.
 const CHILD_WAITS: [&str; 6] = ["waitpid", "wait4", "waitid", "wait", "system", "pclose"];
 /// Calls that wait for another thread.
@@ -119,21 +119,47 @@ fn waited_for(timeline: &Timeline, thread: u32, wait: Interval) -> Option<NameId
     (taken_ns as f64 >= RUN_SHARE * wait.len_ns() as f64).then_some(longest.program)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::timeline::{CompilerRun, Process, Thread};
+/// The names of calls that sleep, where any was made.
+pub fn sleeps(timeline: &Timeline) -> HashSet<NameId> {
+    SLEEPS.iter().filter_map(|name| timeline.names.find(name)).collect()
+}
 
-    fn named(timeline: &mut Timeline, name: &str) -> NameId {
+/// When something else of a thread than a call of CUDA ends: a sleep, or the begin or the end of a range.
+pub(super) fn other_ends(timeline: &Timeline, is_making: impl Fn(u32) -> bool) -> Vec<(u32, i64, NameId)> {
+    let sleeps = sleeps(timeline);
+    let os_calls = timeline.os_calls.times.iter().zip(&timeline.os_calls.name).zip(&timeline.os_calls.thread);
+    let sleeps = os_calls.filter(|((_, name), thread)| is_making(**thread) && sleeps.contains(name));
+    let mut ends: Vec<(u32, i64, NameId)> = sleeps.map(|((sleep, _), thread)| (*thread, sleep.end, NONE)).collect();
+    for ranges in timeline.ranges.threads.iter().filter(|ranges| is_making(ranges.thread)) {
+        let both = ranges.times.iter().flat_map(|range| [range.start, range.end]);
+        ends.extend(both.map(|at| (ranges.thread, at, NONE)));
+    }
+    ends
+}
+
+/// Names, and calls of the host, for tests.
+#[cfg(test)]
+pub(super) mod host {
+    use super::*;
+
+    pub(in crate::ledger) fn named(timeline: &mut Timeline, name: &str) -> NameId {
         timeline.names.intern(name.to_owned())
     }
 
-    fn os_call(timeline: &mut Timeline, name: &str, thread: u32, start_ms: i64, end_ms: i64) {
+    /// A call of the OS on a thread, by milliseconds.
+    pub(in crate::ledger) fn os_call(timeline: &mut Timeline, name: &str, thread: u32, start_ms: i64, end_ms: i64) {
         let name = named(timeline, name);
         timeline.os_calls.times.push(Interval::new(start_ms * 1_000_000, end_ms * 1_000_000));
         timeline.os_calls.name.push(name);
         timeline.os_calls.thread.push(thread);
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::host::{named, os_call};
+    use super::*;
+    use crate::timeline::{CompilerRun, Process, Thread};
 
     #[test]
     fn a_wait_for_a_compiler_compiles_and_so_does_one_for_a_thread_that_waits_so() {

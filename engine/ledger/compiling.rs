@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use foldhash::{HashMap, HashSet};
 
-use super::code_waits::{self, SLEEPS};
+use super::code_waits::{self, other_ends};
 use super::first_uses;
 use crate::text::paths::file_name;
 use crate::timeline::columns::{Label, RangeKind};
@@ -197,14 +197,7 @@ impl CodeStretches {
         marks.extend(
             calls.filter(|(_, thread)| threads.contains(*thread)).map(|(call, thread)| (*thread, call.end, NONE)),
         );
-        let sleeps: Vec<NameId> = SLEEPS.iter().filter_map(|name| timeline.names.find(name)).collect();
-        let os_calls = timeline.os_calls.times.iter().zip(&timeline.os_calls.name).zip(&timeline.os_calls.thread);
-        let sleeps = os_calls.filter(|((_, name), thread)| threads.contains(*thread) && sleeps.contains(name));
-        marks.extend(sleeps.map(|((sleep, _), thread)| (*thread, sleep.end, NONE)));
-        for ranges in timeline.ranges.threads.iter().filter(|ranges| threads.contains(&ranges.thread)) {
-            let ends = ranges.times.iter().flat_map(|range| [range.start, range.end]);
-            marks.extend(ends.map(|at| (ranges.thread, at, NONE)));
-        }
+        marks.extend(other_ends(timeline, |thread| threads.contains(&thread)));
         marks.sort_unstable();
         for pair in marks.windows(2) {
             let [(thread, start, _), (same, end, name)] = pair else { continue };

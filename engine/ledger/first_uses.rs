@@ -3,7 +3,7 @@
 
 use foldhash::HashMap;
 
-use super::code_waits::{Found, SLEEPS};
+use super::code_waits::{Found, other_ends};
 use crate::timeline::api::{ApiClass, classify};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId, Timeline};
@@ -103,36 +103,13 @@ fn first_launches(timeline: &Timeline, is_own: &[bool]) -> Vec<(u32, i64)> {
     first
 }
 
-/// When something else of a thread than a call of CUDA ends: a sleep, or the begin or the end of a range.
-fn other_ends(timeline: &Timeline, is_making: impl Fn(u32) -> bool) -> Vec<(u32, i64, NameId)> {
-    let sleeps: Vec<NameId> = SLEEPS.iter().filter_map(|name| timeline.names.find(name)).collect();
-    let os_calls = timeline.os_calls.times.iter().zip(&timeline.os_calls.name).zip(&timeline.os_calls.thread);
-    let sleeps = os_calls.filter(|((_, name), thread)| is_making(**thread) && sleeps.contains(name));
-    let mut ends: Vec<(u32, i64, NameId)> = sleeps.map(|((sleep, _), thread)| (*thread, sleep.end, NONE)).collect();
-    for ranges in timeline.ranges.threads.iter().filter(|ranges| is_making(ranges.thread)) {
-        let both = ranges.times.iter().flat_map(|range| [range.start, range.end]);
-        ends.extend(both.map(|at| (ranges.thread, at, NONE)));
-    }
-    ends
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::code_waits::host::{named, os_call};
     use super::*;
     use crate::timeline::CpuSamples;
     use crate::timeline::columns::KernelShape;
     use crate::timeline::samples::Frame;
-
-    fn named(timeline: &mut Timeline, name: &str) -> NameId {
-        timeline.names.intern(name.to_owned())
-    }
-
-    fn os_call(timeline: &mut Timeline, name: &str, thread: u32, start_ms: i64, end_ms: i64) {
-        let name = named(timeline, name);
-        timeline.os_calls.times.push(Interval::new(start_ms * 1_000_000, end_ms * 1_000_000));
-        timeline.os_calls.name.push(name);
-        timeline.os_calls.thread.push(thread);
-    }
 
     fn api_call(timeline: &mut Timeline, name: &str, start_ms: i64) {
         let name = named(timeline, name);

@@ -30,7 +30,7 @@ pub mod walk;
 
 pub use accounts::{Account, Breakdown};
 pub use activity::Activity;
-pub use code_waits::SLEEPS;
+pub use code_waits::sleeps;
 pub use host::Calls;
 pub use idle::{IdleReading, Stretch};
 pub use open_ranges::OPTIMIZER_STEP;

@@ -339,10 +339,7 @@ impl<'all> Cursor<'all> {
             let (trigger, trigger_name) =
                 *self.trigger.get_or_insert_with(|| self.reading.begin(process, begun(), asked, name));
             if is_first {
-                self.reading.in_start_up[trigger] += self.start_up.overlap_ns(query.stretch);
-                if trigger == Account::AfterSync {
-                    self.reading.storm_after_sync_ns += self.storms.overlap_ns(query.stretch);
-                }
+                self.begin(trigger, query.stretch);
             }
             self.place(part, account, is_first.then_some((trigger, query.stretch)));
             self.done.add(part, activity);
@@ -382,6 +379,14 @@ impl<'all> Cursor<'all> {
                 break;
             }
             self.advance(query.host.end);
+        }
+    }
+
+    /// Books where a stretch lies by what it began with.
+    fn begin(&mut self, trigger: Account, stretch: Interval) {
+        self.reading.in_start_up[trigger] += self.start_up.overlap_ns(stretch);
+        if trigger == Account::AfterSync {
+            self.reading.storm_after_sync_ns += self.storms.overlap_ns(stretch);
         }
     }
 

@@ -64,19 +64,22 @@ impl Starts {
         }
     }
 
+    /// Which part of those launched where the GPU had run dry so many are.
+    fn dry_share(&self, late_count: usize) -> f64 {
+        late_count as f64 / self.dry_count.max(1) as f64
+    }
+
     /// Whether kernels that stood in the GPU's queue are late as well, beside `late_count` of those launched where it had run dry.
     fn is_late_when_queued(&self, late_count: usize) -> bool {
-        let share = |count: usize, of: usize| count as f64 / of.max(1) as f64;
-        FAR_LESS * share(self.queued_late_count, self.queued_count) > share(late_count, self.dry_count)
+        let queued_share = self.queued_late_count as f64 / self.queued_count.max(1) as f64;
+        FAR_LESS * queued_share > self.dry_share(late_count)
     }
 
     /// Whether kernels are late where the GPU had run dry, `late_count` of them, and not where they stood in its queue.
     fn is_late_when_dry(&self, late_count: usize) -> bool {
-        let share = |count: usize, of: usize| count as f64 / of.max(1) as f64;
-        let late_share = share(late_count, self.dry_count);
         late_count >= MIN_COUNT
             && self.queued_count >= MIN_COUNT
-            && late_share >= MIN_DRY_SHARE
+            && self.dry_share(late_count) >= MIN_DRY_SHARE
             && !self.is_late_when_queued(late_count)
     }
 }
@@ -86,6 +89,10 @@ fn usual_ns(late: &[Late], count: usize) -> Option<i64> {
     if late.len() < MIN_COUNT || (late.len() as f64) < MIN_SHARE * count as f64 {
         return None;
     }
+    middle_ns(late)
+}
+
+fn middle_ns(late: &[Late]) -> Option<i64> {
     median(&mut late.iter().map(|late| late.idle_ns).collect::<Vec<_>>())
 }
 
@@ -110,8 +117,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("dispatch_even_ns", even.map(|late| late.idle_ns - ordinary_ns).fold(0, i64::saturating_add));
     }
     let dry: Vec<Late> = std::mem::take(&mut starts.late).into_iter().filter(|late| late.is_dry).collect();
-    let middle_ns = || median(&mut dry.iter().map(|late| late.idle_ns).collect::<Vec<_>>());
-    let when_dry = || middle_ns().filter(|_| starts.is_late_when_dry(dry.len()));
+    let when_dry = || middle_ns(&dry).filter(|_| starts.is_late_when_dry(dry.len()));
     facts.set("sync_late_ns", 0_i64);
     let Some(usual_ns) = usual_ns(&dry, starts.dry_count).or_else(when_dry) else { return };
     facts.set("late_start_count", dry.len() as i64);

@@ -1,10 +1,8 @@
 //! Sleeps between two questions to the device: a loop that asks whether it is done, sleeps, and asks again.
 
-use foldhash::HashSet;
-
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::{Account, SLEEPS};
+use crate::ledger::{Account, sleeps};
 use crate::text::paths::without_folders;
 use crate::timeline::NameId;
 use crate::timeline::api::ApiClass;
@@ -15,7 +13,10 @@ use crate::timeline::interval::Interval;
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let (timeline, window) = (context.timeline, device.window());
     let Some(main) = device.main_thread else { return };
-    let sleeps: HashSet<NameId> = SLEEPS.iter().filter_map(|name| timeline.names.find(name)).collect();
+    let sleeps = sleeps(timeline);
+    if sleeps.is_empty() {
+        return;
+    }
     let all = &timeline.os_calls;
     let (mut count, mut idle_ns, mut question) = (0_i64, 0_i64, None);
     for ((times, thread), name) in all.times.iter().zip(&all.thread).zip(&all.name) {
