@@ -1,12 +1,12 @@
 //! What a host thread did at each moment: its API calls, OS calls, overheads and time off the CPU, the most telling first.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 use foldhash::HashMap;
 
 use super::activity::Activity;
 use super::compiling::{CodeStretches, CodeWork};
+use super::first::FirstOf;
 use super::laid_out::{LaidOut, Shared};
 use super::{dispatch, marks};
 use crate::timeline::api::{ApiClass, classify};
@@ -40,8 +40,8 @@ pub struct Calls {
     /// Where threads compile or load code.
     code: CodeStretches,
     code_by_thread: Vec<Vec<u32>>,
-    /// Where several devices may ask about a thread, what it did.
-    shared: Option<Shared>,
+    /// What threads did that were asked about.
+    shared: Shared,
     /// How often a thread was laid out.
     #[cfg(test)]
     pub(crate) layout_count: std::sync::atomic::AtomicUsize,
@@ -94,7 +94,7 @@ impl Calls {
         let row_count = all.iter().map(|times| times.len()).sum::<usize>() + code.times.len();
         let room = row_count.saturating_mul(STRETCHES_PER_ROW).saturating_add(STRETCHES_ANYWAY);
         Self {
-            shared: (timeline.devices.len() > 1).then(|| Shared::new(count, room)),
+            shared: Shared::new(count, room),
             #[cfg(test)]
             layout_count: Default::default(),
             code,
@@ -157,7 +157,7 @@ impl Calls {
     }
 
     /// Lays out a thread: calls `visit` for each stretch in which it does one thing, with the name of the call (or
-    /// [`NONE`]), in time order, over `[first start, last end)` of `within`. Where other devices may ask the same, that is kept.
+    /// [`NONE`]), in time order, over `[first start, last end)` of `within`. That is kept for who asks again.
     pub fn lay_out(
         &self,
         timeline: &Timeline,
@@ -165,20 +165,25 @@ impl Calls {
         within: Interval,
         visit: impl FnMut(Interval, Activity, NameId),
     ) {
-        let laid_out = self.shared.as_ref().and_then(|shared| {
-            let most = self.most_stretches(thread);
-            shared.of(thread, most, || {
-                let mut laid_out = LaidOut::default();
-                let layout = self.layout(timeline, thread);
-                let all = Interval::new(layout.begins, i64::MAX);
-                layout.run(all, |part, activity, name| laid_out.push(part, activity, name));
-                laid_out
-            })
-        });
-        match laid_out {
+        match self.kept(timeline, thread) {
             Some(laid_out) => laid_out.visit(within, visit),
             None => self.layout(timeline, thread).run(within, visit),
         }
+    }
+
+    /// Lays out a thread for those who ask later, where there is room for that.
+    pub fn keep(&self, timeline: &Timeline, thread: u32) {
+        self.kept(timeline, thread);
+    }
+
+    fn kept(&self, timeline: &Timeline, thread: u32) -> Option<&LaidOut> {
+        self.shared.of(thread, self.most_stretches(thread), || {
+            let mut laid_out = LaidOut::default();
+            let layout = self.layout(timeline, thread);
+            let all = Interval::new(layout.begins, i64::MAX);
+            layout.run(all, |part, activity, name| laid_out.push(part, activity, name));
+            laid_out
+        })
     }
 
     /// The same for who asks for all devices at once: nothing is kept for others.
@@ -189,7 +194,7 @@ impl Calls {
         within: Interval,
         visit: impl FnMut(Interval, Activity, NameId),
     ) {
-        match self.shared.as_ref().and_then(|shared| shared.known(thread)) {
+        match self.shared.known(thread) {
             Some(laid_out) => laid_out.visit(within, visit),
             None => self.layout(timeline, thread).run(within, visit),
         }
@@ -261,14 +266,16 @@ struct Source<'calls> {
     /// The rows of the table to read.
     rows: &'calls [u32],
     next: usize,
-    /// When the next interval begins; `i64::MAX` when there is none.
+    /// The interval of the next one.
+    next_interval: Option<Interval>,
+    /// When that begins; `i64::MAX` when there is none.
     next_start: i64,
 }
 
 impl<'calls> Source<'calls> {
     fn new(table: Table, times: &'calls Times, rows: &'calls [u32]) -> Self {
-        let mut source = Self { table, times, rows, next: 0, next_start: i64::MAX };
-        source.find_next_start();
+        let mut source = Self { table, times, rows, next: 0, next_interval: None, next_start: i64::MAX };
+        source.find_next();
         source
     }
 
@@ -276,28 +283,29 @@ impl<'calls> Source<'calls> {
         self.rows.get(self.next).map(|row| *row as usize)
     }
 
-    fn find_next_start(&mut self) {
-        let next = self.next_row().and_then(|row| self.times.get(row));
-        self.next_start = next.map_or(i64::MAX, |next| next.start);
+    fn find_next(&mut self) {
+        self.next_interval = self.next_row().and_then(|row| self.times.get(row));
+        self.next_start = self.next_interval.map_or(i64::MAX, |next| next.start);
     }
 
     fn take(&mut self) -> Option<(usize, Interval)> {
-        let row = self.next_row()?;
+        let (row, interval) = (self.next_row()?, self.next_interval);
         self.next += 1;
-        self.find_next_start();
-        Some((row, self.times.get(row)?))
+        self.find_next();
+        Some((row, interval?))
     }
 }
 
 struct Layout<'calls> {
     calls: &'calls Calls,
     timeline: &'calls Timeline,
-    sources: [Source<'calls>; 6],
+    /// The API calls, and what else there is.
+    sources: Vec<Source<'calls>>,
     /// What the thread is in, by activity; the innermost on top. Ended ones are dropped when they come to the top.
-    inside: [BinaryHeap<Inside>; Activity::COUNT],
-    /// Of each activity whether its heap holds anything.
-    is_inside: [bool; Activity::COUNT],
-    ends: BinaryHeap<Reverse<i64>>,
+    inside: [FirstOf<Inside>; Activity::COUNT],
+    /// Of each activity a bit, in order of precedence: whether its queue holds anything.
+    is_inside: u16,
+    ends: FirstOf<Reverse<i64>>,
     last_call_end: i64,
     last_call_activity: Activity,
     /// How long the thread takes at most to prepare a launch, where that recurs.
@@ -322,6 +330,9 @@ impl<'calls> Layout<'calls> {
             Source::new(Table::OffCpu, &timeline.thread_states.times, of(&calls.off_cpu_by_thread)),
             Source::new(Table::Code, &calls.code.times, of(&calls.code_by_thread)),
         ];
+        // Most threads have no rows in most tables.
+        let has_rows = |(index, source): &(usize, Source<'_>)| *index == API || !source.rows.is_empty();
+        let sources: Vec<_> = sources.into_iter().enumerate().filter(has_rows).map(|(_, source)| source).collect();
         // A thread that is in a range is recorded, whether it calls anything yet or not.
         let ranges = timeline.ranges.of_thread(thread);
         let first_range = ranges.and_then(|ranges| ranges.times.get(0)).map_or(i64::MAX, |first| first.start);
@@ -334,8 +345,8 @@ impl<'calls> Layout<'calls> {
             scheduled_until: scheduled.map_or(i64::MIN, |scheduled| scheduled.end),
             sources,
             inside: Default::default(),
-            is_inside: [false; Activity::COUNT],
-            ends: BinaryHeap::new(),
+            is_inside: 0,
+            ends: FirstOf::default(),
             last_call_end: i64::MIN,
             last_call_activity: Activity::Unknown,
             dispatch_ns: calls.dispatch_ns.get(thread as usize).copied().unwrap_or(0),
@@ -370,7 +381,7 @@ impl<'calls> Layout<'calls> {
     }
 
     /// Enters the next interval of a source.
-    fn enter(&mut self, source: usize) {
+    fn enter(&mut self, source: usize, now: i64) {
         let source = &mut self.sources[source];
         let table = source.table;
         let Some((row, Interval { start, end })) = source.take() else { return };
@@ -379,8 +390,10 @@ impl<'calls> Layout<'calls> {
             (self.last_call_end, self.last_call_activity) = (end, activity);
         }
         if end > start {
-            self.inside[activity as usize].push((start, Reverse(end), name));
-            self.is_inside[activity as usize] = true;
+            let inside = &mut self.inside[activity as usize];
+            inside.drop_while(|(_, Reverse(end), _)| *end <= now);
+            inside.push((start, Reverse(end), name));
+            self.is_inside |= 1 << activity as u32;
             self.ends.push(Reverse(end));
         }
     }
@@ -396,12 +409,10 @@ impl<'calls> Layout<'calls> {
         while now < within.end {
             for source in 0..self.sources.len() {
                 while self.sources[source].next_start <= now {
-                    self.enter(source);
+                    self.enter(source, now);
                 }
             }
-            while self.ends.peek().is_some_and(|Reverse(end)| *end <= now) {
-                self.ends.pop();
-            }
+            self.ends.drop_while(|Reverse(end)| *end <= now);
             let mut until = self.next_boundary(now).unwrap_or(within.end).min(within.end);
             if now < self.begins {
                 until = until.min(self.begins);
@@ -420,7 +431,9 @@ impl<'calls> Layout<'calls> {
 
     fn doing(&mut self, now: i64) -> (Activity, NameId) {
         let in_gap = self.gap_activity();
-        for activity in Activity::ALL {
+        let mut may_be = self.is_inside | in_gap.map_or(0, |activity| 1 << activity as u32);
+        while let Some(activity) = Activity::ALL.get(may_be.trailing_zeros() as usize).copied() {
+            may_be &= may_be - 1;
             if let Some(name) = self.innermost(activity, now) {
                 return (activity, name);
             }
@@ -442,15 +455,16 @@ impl<'calls> Layout<'calls> {
     /// The name of the innermost call or stretch of an activity that the thread is in, or [`NONE`] where it has none.
     fn innermost(&mut self, activity: Activity, now: i64) -> Option<NameId> {
         let index = activity as usize;
-        if !self.is_inside[index] {
+        if self.is_inside & 1 << index == 0 {
             return None;
         }
-        let heap = &mut self.inside[index];
-        while heap.peek().is_some_and(|(_, Reverse(end), _)| *end <= now) {
-            heap.pop();
+        let inside = &mut self.inside[index];
+        inside.drop_while(|(_, Reverse(end), _)| *end <= now);
+        let name = inside.peek().map(|(_, _, name)| *name);
+        if name.is_none() {
+            self.is_inside &= !(1 << index);
         }
-        self.is_inside[index] = !heap.is_empty();
-        heap.peek().map(|(_, _, name)| *name)
+        name
     }
 
     /// Whether the host code between two API calls prepares a launch: it leads to one, and takes no longer than that usually

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::accounts::{Account, ByAccount};
 use super::ahead::Won;
+use super::by_key::ByKey;
 use super::ops::{OpKind, OpRef};
 use super::reading::{Drained, HostAndRounds, Piece, RangeReading, RangeSums, TimeSum};
 use crate::timeline::interval::Interval;
@@ -103,11 +104,11 @@ pub struct IdleReading {
     /// By activity and by trigger: the accounts of each sum to the idle time.
     pub sums: ByAccount<TimeSum>,
     /// By activity and call.
-    pub calls: BTreeMap<(Account, NameId), TimeSum>,
+    pub calls: ByKey<(Account, NameId), TimeSum>,
     /// By kernel, for how long the device was idle although it had been launched, beyond the ordinary.
-    pub late_kernels: BTreeMap<NameId, i64>,
+    pub late_kernels: ByKey<NameId, i64>,
     /// By trigger and the call that the thread was in: process, trigger, call.
-    pub drained: BTreeMap<(u32, Account, NameId), Drained>,
+    pub drained: ByKey<(u32, Account, NameId), Drained>,
     /// Idle time read on a thread that was only guessed.
     pub guessed_ns: i64,
     /// The host code in it.
@@ -175,7 +176,7 @@ impl IdleReading {
         }
         self.sums[activity].add(interval);
         if name != NONE {
-            self.calls.entry((activity, name)).or_default().add(interval);
+            self.calls.of((activity, name)).add(interval);
         }
     }
 
@@ -205,14 +206,14 @@ impl IdleReading {
         for (account, sum) in self.sums.iter_mut() {
             sum.merge(other.sums[account]);
         }
-        for (key, sum) in other.calls {
-            self.calls.entry(key).or_default().merge(sum);
+        for (key, sum) in other.calls.iter() {
+            self.calls.of(*key).merge(*sum);
         }
-        for (kernel, ns) in other.late_kernels {
-            *self.late_kernels.entry(kernel).or_default() += ns;
+        for (kernel, ns) in other.late_kernels.iter() {
+            *self.late_kernels.of(*kernel) += ns;
         }
-        for (key, drained) in other.drained {
-            self.drained.entry(key).or_default().merge(drained);
+        for (key, drained) in other.drained.iter() {
+            self.drained.of(*key).merge(*drained);
         }
         self.guessed_ns += other.guessed_ns;
         self.guessed_host_ns += other.guessed_host_ns;
@@ -271,7 +272,7 @@ impl IdleReading {
     ) -> (Account, NameId) {
         self.sums[trigger].add(stretch);
         if let Some(late_start_ns) = late_start_ns {
-            let drained = self.drained.entry((process, trigger, name)).or_default();
+            let drained = self.drained.of((process, trigger, name));
             drained.stretches.add(stretch);
             drained.late_start_ns = drained.late_start_ns.saturating_add(late_start_ns);
         }
@@ -281,7 +282,7 @@ impl IdleReading {
     /// Books what a stretch can win from the waits before it.
     pub(super) fn win(&mut self, process: u32, (trigger, name): (Account, NameId), won: Won) {
         if won.sum_ns > 0 {
-            self.drained.entry((process, trigger, name)).or_default().run_ahead_ns += won.sum_ns;
+            self.drained.of((process, trigger, name)).run_ahead_ns += won.sum_ns;
             self.waited_launch_ns += won.launch_ns;
         }
     }
@@ -297,7 +298,7 @@ impl IdleReading {
             (Account::IdleHost, Account::AfterCopy) => self.host_after_copy_call_ns += piece.interval.len_ns(),
             _ => {}
         }
-        let drained = self.drained.entry((process, piece.trigger, piece.trigger_name)).or_default();
+        let drained = self.drained.of((process, piece.trigger, piece.trigger_name));
         match piece.activity {
             Account::IdleSync => drained.sync_ns += piece.interval.len_ns(),
             Account::IdleHost | Account::IdleBlocked => drained.host_ns += piece.interval.len_ns(),

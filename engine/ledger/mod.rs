@@ -6,15 +6,17 @@
 //! where `dispatch` tells what prepares a launch, `marks` which calls do something else than their name says, and `laid_out` keeps it
 //! for all devices; `stretches` asks the threads, by way of `queries`, and [`walk`] has them
 //! answer: `open_ranges` tells which ranges were open, `ahead` what the waits before a stretch could win, [`idle`] and [`reading`] are
-//! what comes of it.
+//! what comes of it. `first` and `by_key` are what these count with.
 
 pub mod accounts;
 mod activity;
 mod ahead;
+mod by_key;
 pub mod callers;
 mod code_waits;
 pub mod compiling;
 mod dispatch;
+mod first;
 mod first_uses;
 pub mod host;
 pub mod idle;
@@ -30,6 +32,7 @@ pub mod walk;
 
 pub use accounts::{Account, Breakdown};
 pub use activity::Activity;
+pub use by_key::ByKey;
 pub use code_waits::sleeps;
 pub use host::Calls;
 pub use idle::{IdleReading, Stretch};

@@ -148,6 +148,10 @@ impl TimeSum {
 
 /// Keeps the longest, the longest first.
 fn keep<T: Ord, const COUNT: usize>(top: &mut [T; COUNT], piece: T) {
+    // Most are shorter than all that are kept.
+    if top.last().is_none_or(|shortest| piece <= *shortest) {
+        return;
+    }
     let place = top.iter().position(|known| piece > *known);
     if let Some(place) = place {
         top[place..].rotate_right(1);

@@ -18,6 +18,8 @@ pub struct Stretches<'all> {
     pub(super) queries: Vec<(u32, Queries)>,
     /// The index of each thread in `queries`.
     pub(super) index_of: HashMap<u32, usize>,
+    /// The thread that was asked last, with its index: mostly it is asked again.
+    last: Option<(u32, usize)>,
     pub(super) window: Interval,
     pub(super) start_up: Interval,
 }
@@ -31,6 +33,7 @@ impl<'all> Stretches<'all> {
             reading: IdleReading::default(),
             queries: Vec::new(),
             index_of: HashMap::default(),
+            last: None,
             window: ops.window,
             start_up: ops.start_up,
         }
@@ -48,12 +51,21 @@ impl<'all> Stretches<'all> {
             self.reading.beside_migrations.push(stretch.interval);
         }
         if let Some((thread, query)) = self.ask(stretch) {
-            let index = *self.index_of.entry(thread).or_insert_with(|| {
-                self.queries.push((thread, Queries::default()));
-                self.queries.len() - 1
-            });
+            let index = self.index_of(thread);
             self.queries[index].1.push(query);
         }
+    }
+
+    fn index_of(&mut self, thread: u32) -> usize {
+        if let Some((_, index)) = self.last.filter(|(last, _)| *last == thread) {
+            return index;
+        }
+        let index = *self.index_of.entry(thread).or_insert_with(|| {
+            self.queries.push((thread, Queries::default()));
+            self.queries.len() - 1
+        });
+        self.last = Some((thread, index));
+        index
     }
 
     /// The thread that has to explain a stretch, and what of it.
@@ -92,7 +104,7 @@ impl<'all> Stretches<'all> {
         let is_kernel = |op: &OpRef| matches!(op.kind, OpKind::Kernel | OpKind::Communication);
         let kernel = next.filter(is_kernel).map(|op| self.timeline.kernels.shape_of(op.index).name);
         if let Some(kernel) = kernel.filter(|kernel| *kernel != NONE && queued.len_ns() > 0) {
-            *self.reading.late_kernels.entry(kernel).or_default() += queued.len_ns();
+            *self.reading.late_kernels.of(kernel) += queued.len_ns();
         }
     }
 

@@ -1,9 +1,9 @@
 //! One walk over a device's operations that hands each moment of the window to exactly one account.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 use super::accounts::{Account, ByAccount};
+use super::first::FirstOf;
 use super::ops::{DeviceOps, Op, OpKind, OpRef};
 use crate::timeline::columns::Direction;
 use crate::timeline::interval::Interval;
@@ -72,9 +72,9 @@ struct State<'timeline> {
     /// All operations, in the order in which they take precedence over others of their account.
     ops: &'timeline [Op],
     /// Running operations by end: their positions in the list.
-    ends: BinaryHeap<Reverse<(i64, u32)>>,
+    ends: FirstOf<Reverse<(i64, u32)>>,
     /// Operations of each account by position, some of which may have ended: those are dropped when they come to the top.
-    owners: ByAccount<BinaryHeap<Reverse<u32>>>,
+    owners: ByAccount<FirstOf<Reverse<u32>>>,
     /// How many run, by kind.
     running: [u32; OpKind::ALL.len()],
     host_copies: u32,
@@ -125,7 +125,7 @@ impl<'timeline> State<'timeline> {
         Self {
             timeline,
             ops,
-            ends: BinaryHeap::new(),
+            ends: FirstOf::default(),
             owners: ByAccount::default(),
             running: [0; OpKind::ALL.len()],
             host_copies: 0,
@@ -154,6 +154,7 @@ impl<'timeline> State<'timeline> {
         while let Some(Reverse((_, position))) = self.ends.peek().copied().filter(|Reverse((end, _))| *end <= now) {
             self.ends.pop();
             let op = self.ops[position as usize];
+            self.owners[account(op.kind)].drop_while(|Reverse(first)| *first == position);
             self.change(op, false);
             self.last_ended = Some(op);
         }

@@ -247,7 +247,7 @@ impl Part {
             return;
         }
         let ranges = &subject.timeline.ranges;
-        let of_thread = |thread: u32| ranges.of_thread(thread).map(|ranges| loading_of(ranges, &is_loading));
+        let of_thread = |thread: u32| ranges.of_thread(thread).map(|ranges| loading_of(ranges, is_loading));
         let own: Vec<Union> = threads.iter().map(|thread| of_thread(*thread).unwrap_or_default()).collect();
         let process = |thread: &u32| subject.timeline.process_of(*thread);
         let mut of_process: HashMap<u32, Vec<Interval>> = HashMap::default();

@@ -40,6 +40,8 @@ impl Launch {
 #[derive(Debug)]
 pub struct Launches {
     list: Vec<Launch>,
+    /// When each was launched: what is searched, with nothing between.
+    at: Vec<i64>,
     /// The time of the operations before each one, and of all at last.
     work_ns: Vec<i64>,
     pub(super) process: u32,
@@ -62,14 +64,47 @@ struct Content {
     what: u32,
 }
 
+/// The number of each content, in the order in which they were met.
+#[derive(Debug)]
+struct Symbols {
+    of: HashMap<Content, u32>,
+    /// The content that was asked about last for each of some values: kernels come in rows of the same few.
+    last: [Option<(Content, u32)>; 64],
+    names: Vec<u32>,
+}
+
+impl Default for Symbols {
+    fn default() -> Self {
+        Self { of: HashMap::default(), last: [None; 64], names: Vec::new() }
+    }
+}
+
+impl Symbols {
+    fn of(&mut self, content: Content, name: impl FnOnce() -> u32) -> u32 {
+        let place = content.what as usize % self.last.len();
+        if let Some((_, symbol)) = self.last[place].filter(|(last, _)| *last == content) {
+            return symbol;
+        }
+        let symbol = *self.of.entry(content).or_insert_with(|| {
+            self.names.push(name());
+            self.names.len() as u32 - 1
+        });
+        self.last[place] = Some((content, symbol));
+        symbol
+    }
+}
+
 /// Copies of fewer bytes read a number back, or set one: they come now and then within the same step.
 const LEAST_COPY_BYTES: i64 = 4_096;
+
+/// So many launches are looked at before it is looked further ahead.
+const NEAR: usize = 16;
 
 impl Launches {
     /// `None` where nothing was launched.
     pub fn new(timeline: &Timeline, device: &DeviceOps) -> Option<Self> {
         let (process, has_calls) = main_process(timeline, device)?;
-        let (mut symbols, mut names) = (HashMap::default(), Vec::new());
+        let mut symbols = Symbols::default();
         let mut list = Vec::with_capacity(device.all_ops().size_hint().0);
         let mut uncalled: Vec<Interval> = Vec::new();
         for op in device.in_window().filter(|op| op.kind != OpKind::Migration) {
@@ -82,17 +117,14 @@ impl Launches {
                 }
                 _ => continue,
             };
-            let symbol = content(timeline, op).map_or(NONE, |content| {
-                *symbols.entry(content).or_insert_with(|| {
-                    names.push(name_of(timeline, op));
-                    names.len() as u32 - 1
-                })
-            });
+            let symbol = content(timeline, op).map_or(NONE, |content| symbols.of(content, || name_of(timeline, op)));
             let length_ns = u32::try_from(op.interval().len_ns()).unwrap_or(u32::MAX);
             list.push(Launch { at, start: op.start, length_ns, symbol, is_kernel: op.kind.is_kernel() });
         }
-        list.sort_by_key(|launch| launch.at);
-        let first_ns = list.iter().map(|launch: &Launch| launch.start).min().unwrap_or(i64::MAX);
+        if !list.is_sorted_by_key(|launch: &Launch| launch.at) {
+            list.sort_by_key(|launch| launch.at);
+        }
+        let first_ns = list.iter().map(|launch| launch.start).min().unwrap_or(i64::MAX);
         let earlier = uncalled.iter().filter(|op| op.start < first_ns).map(|op| op.end);
         let earlier_until_ns = earlier.max().unwrap_or(i64::MIN);
         let mut work_ns = Vec::with_capacity(list.len() + 1);
@@ -103,7 +135,17 @@ impl Launches {
         let window = device.window;
         let is_cut = device.all_ops().next().is_some_and(|first| first.start < window.start);
         let begin_ns = if is_cut { window.start } else { device.asked_from_ns };
-        (!list.is_empty()).then_some(Self { list, work_ns, process, window, begin_ns, earlier_until_ns, names })
+        let at = list.iter().map(|launch| launch.at).collect();
+        (!list.is_empty()).then_some(Self {
+            list,
+            at,
+            work_ns,
+            process,
+            window,
+            begin_ns,
+            earlier_until_ns,
+            names: symbols.names,
+        })
     }
 
     pub(super) fn all(&self) -> &[Launch] {
@@ -151,9 +193,18 @@ impl Launches {
     }
 
     fn range(&self, host: Interval) -> (usize, usize) {
-        let first = self.list.partition_point(|launch| launch.at < host.start);
-        let last = self.list.partition_point(|launch| launch.at < host.end);
-        (first, last.max(first))
+        let first = self.at.partition_point(|at| *at < host.start);
+        (first, self.first_from(first, host.end))
+    }
+
+    /// The first from a place on that was launched at a moment or later. Mostly it is near.
+    fn first_from(&self, from: usize, moment: i64) -> usize {
+        let rest = &self.at[from..];
+        let mut reach = NEAR;
+        while rest.get(reach).is_some_and(|at| *at < moment) {
+            reach *= 2;
+        }
+        from + rest[..reach.min(rest.len())].partition_point(|at| *at < moment)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Ranges in which a loop fetches its next batch of data.
 
+use std::sync::OnceLock;
+
 use foldhash::HashMap;
 
 use super::columns::{Label, RangeKind};
@@ -43,6 +45,10 @@ const MIN_COUNT: usize = 3;
 /// Threads of PyTorch that worker processes hand their batches to, or that are theirs.
 const WORKER_THREADS: [&str; 2] = ["pt_data_pin", "pt_data_worker"];
 
+/// What [`Timeline::loading_labels`] found, if it was asked.
+#[derive(Debug, Default)]
+pub struct Loading(OnceLock<Vec<bool>>);
+
 /// What tells that a range fetches data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sign {
@@ -59,7 +65,11 @@ impl Timeline {
     }
 
     /// By index of the label, whether its ranges fetch the next batch of data. Of ranges in each other the outer one counts.
-    pub fn loading_labels(&self) -> Vec<bool> {
+    pub fn loading_labels(&self) -> &[bool] {
+        self.loading.0.get_or_init(|| self.find_loading_labels())
+    }
+
+    fn find_loading_labels(&self) -> Vec<bool> {
         // A name may have a label in each of many domains.
         let mut of_name: HashMap<NameId, Option<Sign>> = HashMap::default();
         let mut sign = |label: &Label| {
@@ -112,7 +122,9 @@ impl Timeline {
             Some((*self.api.thread.get(call)?, self.api.times.get(call)?.start))
         };
         let mut launches: Vec<(u32, i64)> = calls.filter(|call| **call != NONE).filter_map(of_call).collect();
-        launches.sort_unstable();
+        if !launches.is_sorted() {
+            launches.sort_unstable();
+        }
         launches
     }
 

@@ -37,6 +37,7 @@ pub use columns::{ApiCalls, Copies, GpuOps, Graphs, Kernels, Memsets, Migrations
 pub use columns::{KernelShape, ThreadRanges, ThreadState, ThreadStates};
 pub use frames::{FrameTraits, TraitsOfFrames};
 pub use kernel_profiles::{Counter, Counters, KernelProfile, KernelProfiles, Page};
+pub use loading::Loading;
 pub use locations::{CallLocations, LocationCursor, SourceLocation};
 pub use names::{NameId, Names};
 pub use peaks::{TensorRatios, tensor_ratios};
@@ -114,6 +115,8 @@ pub struct Timeline {
     pub os_stacks: StackedCalls,
     /// The machine, and how the program ended.
     pub surroundings: Surroundings,
+    /// Which labels are those of ranges that fetch data, once somebody asked.
+    pub loading: Loading,
 }
 
 /// One process.

@@ -352,8 +352,9 @@ impl<'timeline> Context<'timeline> {
         let launch_shapes = LaunchShapes::new(timeline);
         let busiest = calls.busiest_threads(timeline);
         let within = threads.within(ops.len());
-        let work = PassWork { timeline, launch_shapes: &launch_shapes, busiest: &busiest, threads: within };
-        phases::add_before(&work, &calls, &mut ops, &mut told);
+        let work =
+            PassWork { timeline, calls: &calls, launch_shapes: &launch_shapes, busiest: &busiest, threads: within };
+        phases::add_before(&work, &mut ops, &mut told);
         let passes = parallel::map(threads, &ops, |ops| DevicePass::new(&work, ops));
         let (stretches, passes): (Vec<Stretches<'_>>, Vec<DevicePass>) = passes.into_iter().unzip();
         let idle = stretches.into_iter().zip(&passes).zip(&told).map(|((stretches, pass), told)| IdleDevice {
@@ -431,6 +432,7 @@ impl<'timeline> Context<'timeline> {
 /// What each pass over the operations of a device is made with.
 struct PassWork<'all> {
     timeline: &'all Timeline,
+    calls: &'all Calls,
     launch_shapes: &'all LaunchShapes,
     /// The busiest thread of each process.
     busiest: &'all HashMap<u32, u32>,
@@ -447,12 +449,17 @@ struct DevicePass {
 
 impl DevicePass {
     fn new<'all>(work: &PassWork<'all>, ops: &DeviceOps) -> (Stretches<'all>, Self) {
-        let PassWork { timeline, launch_shapes, busiest, threads } = *work;
+        let PassWork { timeline, calls, launch_shapes, busiest, threads } = *work;
         let mut stretches = Stretches::new(timeline, busiest, ops);
         let (tally, (storms, main_thread)) = parallel::both(
             threads,
             || Tally::new(timeline, launch_shapes, ops, |stretch| stretches.add(stretch)),
-            || (Storms::find(timeline, ops), callers::main_thread(timeline, ops)),
+            || {
+                let main_thread = callers::main_thread(timeline, ops);
+                // It is asked next.
+                main_thread.inspect(|thread| calls.keep(timeline, *thread));
+                (Storms::find(timeline, ops), main_thread)
+            },
         );
         (stretches, Self { tally, storms, main_thread })
     }

@@ -337,7 +337,7 @@ pub(super) fn tell(
 }
 
 /// Adds up where the time went before the steady state, where that is measured.
-pub(super) fn add_before(work: &PassWork<'_>, calls: &Calls, ops: &mut [DeviceOps], told: &mut [Told]) {
+pub(super) fn add_before(work: &PassWork<'_>, ops: &mut [DeviceOps], told: &mut [Told]) {
     for (ops, told) in ops.iter_mut().zip(told).filter(|(_, told)| told.measured == Some(Phase::Steady)) {
         let Some(phases) = &told.phases else { continue };
         let window = ops.window;
@@ -346,7 +346,7 @@ pub(super) fn add_before(work: &PassWork<'_>, calls: &Calls, ops: &mut [DeviceOp
             let (stretches, pass) = DevicePass::new(work, ops);
             let (storms, slow_steps, rounds) = (&pass.storms.parts, &Union::default(), &Union::default());
             let idle = IdleDevice { stretches, storms, slow_steps, rounds, main_thread: pass.main_thread };
-            let reading = walk::read(work.timeline, calls, vec![idle], work.threads).pop().unwrap_or_default();
+            let reading = walk::read(work.timeline, work.calls, vec![idle], work.threads).pop().unwrap_or_default();
             let mut sums: Sums = ByAccount::default();
             for (account, sum) in sums.iter_mut() {
                 *sum = pass.tally.sums[account] + reading.sums[account].sum_ns;

@@ -263,7 +263,7 @@ fn mpi_groups(timeline: &Timeline, told: &Told<'_>) -> BTreeSet<u32> {
 /// The groups of ranges in which the loop fetches its next batch.
 fn loading_groups(timeline: &Timeline, told: &Told<'_>) -> BTreeSet<u32> {
     let is_loading = timeline.loading_labels();
-    let loading = (0_u32..).zip(is_loading).filter(|(_, is_loading)| *is_loading);
+    let loading = (0_u32..).zip(is_loading).filter(|(_, is_loading)| **is_loading);
     loading.filter_map(|(label, _)| told.folded.group_of(label)).collect()
 }
 
