@@ -24,10 +24,18 @@ impl Row {
 pub fn rows(names: &[u32], most_period: usize, least_count: usize) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut first = 0;
+    // By period, where the next thing stands that is not the one a period behind it; 0 where nobody has looked yet.
+    let mut others = vec![0; most_period + 1];
     while first < names.len() {
-        let count = |period: usize| {
-            let pairs = names[first..].iter().zip(names[first..].iter().skip(period));
-            1 + pairs.take_while(|(this, next)| this == next).count() / period
+        let mut count = |period: usize| {
+            let other = &mut others[period];
+            if *other < first || first == 0 {
+                *other = first;
+                while names.get(*other + period).is_some_and(|next| *next == names[*other]) {
+                    *other += 1;
+                }
+            }
+            1 + (*other - first) / period
         };
         let row = (1..=most_period).map(|period| Row { first, period, count: count(period) });
         let row = row.into_iter().find(|row| row.count >= least_count);
@@ -48,5 +56,7 @@ mod tests {
         let found: Vec<_> = rows(&names, 8, 16).into_iter().map(|row| (row.places(), row.period, row.count)).collect();
         assert_eq!(found, [(3..51, 3, 16), (97..113, 1, 16)]);
         assert!(rows(&[], 8, 16).is_empty());
+        let from_the_first_on: Vec<_> = rows(&[9; 40], 8, 16).into_iter().map(|row| row.places()).collect();
+        assert_eq!(from_the_first_on, [0..40]);
     }
 }
