@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 
 use super::allocations::is_taken_anew;
+use super::by_index::ByIndex;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Account, COLD_PIECES, MAX_ONCE_PIECE_COUNT, OpKind, START_UP_PIECES, TimeSum};
 use crate::timeline::columns::{Direction, HostMemory};
-use crate::timeline::{Capability, NONE, NameId, Timeline};
-use foldhash::HashMap;
+use crate::timeline::{Capability, NONE, Timeline};
 
 /// A few pieces that hold this share of an account are what it is.
 const ONCE_SHARE: f64 = 0.8;
@@ -172,24 +172,47 @@ impl Repeats {
         }
         // By kernel, and of all graphs: launches, and their time. What one launch of a graph runs again and again, as the layers
         // of a model, comes once with it.
-        let mut launches: HashMap<(bool, NameId), (i64, i64)> = HashMap::default();
-        let mut last_calls: HashMap<(bool, NameId), u32> = HashMap::default();
+        let mut of_names: ByIndex<Launches> = ByIndex::default();
+        let mut others = [Launches::default(); 2];
         for op in kernels {
-            let is_graph = op.kind == OpKind::Graph;
-            let name = if is_graph { NONE } else { timeline.kernels.shape_of(op.index).name };
-            let (count, sum_ns) = launches.entry((is_graph, name)).or_default();
-            let last = op.call(timeline).and_then(|call| Some((call, last_calls.insert((is_graph, name), call)?)));
-            *count += i64::from(last.is_none_or(|(call, last)| call != last));
-            *sum_ns = sum_ns.saturating_add(op.interval().len_ns());
+            let name = timeline.kernels.shape_of(op.index).name;
+            let launches = match op.kind {
+                OpKind::Graph => &mut others[0],
+                _ if name == NONE => &mut others[1],
+                _ => of_names.of(name, Launches::default),
+            };
+            launches.add(op.call(timeline), op.interval().len_ns());
         }
+        let others = others.into_iter().filter(|launches| launches.count > 0);
+        let launches: Vec<Launches> = of_names.into_list().into_iter().map(|(_, of)| of).chain(others).collect();
         let sum = |least: i64| {
-            let of = launches.values().filter(|(count, _)| *count >= least);
-            of.fold(0_i64, |sum, (_, ns)| sum.saturating_add(*ns))
+            let of = launches.iter().filter(|launches| launches.count >= least);
+            of.fold(0_i64, |sum, launches| sum.saturating_add(launches.sum_ns))
         };
         let all_ns = sum(0);
         let share = (all_ns > 0).then(|| sum(REPEATED_LAUNCH_COUNT) as f64 / all_ns as f64);
-        let count = launches.values().map(|(count, _)| *count).max().unwrap_or(0);
-        Self { count, usual_count: usual_count(launches.into_values().collect(), all_ns), work_share: share }
+        let count = launches.iter().map(|launches| launches.count).max().unwrap_or(0);
+        let usual = launches.into_iter().map(|launches| (launches.count, launches.sum_ns)).collect();
+        Self { count, usual_count: usual_count(usual, all_ns), work_share: share }
+    }
+}
+
+/// The launches of one kernel, and their time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Launches {
+    count: i64,
+    sum_ns: i64,
+    /// The last call that asked for one, where one did.
+    last_call: Option<u32>,
+}
+
+impl Launches {
+    /// What one call asks for again counts once.
+    fn add(&mut self, call: Option<u32>, ns: i64) {
+        let is_again = call.is_some() && self.last_call == call;
+        self.count += i64::from(!is_again);
+        self.last_call = call.or(self.last_call);
+        self.sum_ns = self.sum_ns.saturating_add(ns);
     }
 }
 

@@ -2,15 +2,12 @@
 
 use std::cmp::Reverse;
 
-use foldhash::HashMap;
-
-use super::by_index::Seen;
-use super::stats::median;
+use super::by_index::ByIndex;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Account, Activity};
-use crate::timeline::NameId;
 use crate::timeline::api::ApiClass;
+use crate::timeline::union::Follower;
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     if !device.knows_host {
@@ -25,12 +22,12 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("launch_bound_ns", launching.sum_ns - idle.waited_launch_ns);
     facts.set("idle_launch_stretch_count", idle.in_stretches[Account::IdleLaunch].count);
     if let Some(inside) = host_calls(context, device) {
-        let sum_ns = inside.values().fold(0_i64, |sum, ns| sum.saturating_add(*ns));
+        let sum_ns = inside.iter().fold(0_i64, |sum, (_, ns)| sum.saturating_add(*ns));
         facts.set("host_call_ns", sum_ns);
-        let longest = inside.into_iter().map(|(name, ns)| (ns, Reverse(context.timeline.name(name)))).max();
+        let longest = inside.iter().map(|(name, ns)| (*ns, Reverse(context.timeline.name(*name)))).max();
         facts.set_some("host_call_longest", longest.filter(|(ns, _)| *ns > 0).map(|(_, name)| name.0));
     }
-    facts.set_some("launch_to_start_median_ns", launch_to_start_median_ns(context, device));
+    facts.set_some("launch_to_start_median_ns", device.passed(context).launch_to_start_median_ns);
 }
 
 fn run_ahead_ns(device: &DeviceContext, trigger: Account) -> Option<i64> {
@@ -40,9 +37,12 @@ fn run_ahead_ns(device: &DeviceContext, trigger: Account) -> Option<i64> {
 }
 
 /// The time that the launching thread spends inside CUDA calls, waits apart, by name.
-fn host_calls(context: &Context<'_>, device: &DeviceContext) -> Option<HashMap<NameId, i64>> {
+fn host_calls(context: &Context<'_>, device: &DeviceContext) -> Option<ByIndex<i64>> {
     let (timeline, window) = (context.timeline, device.window());
-    let mut inside: HashMap<NameId, i64> = HashMap::default();
+    let mut is_freeing: ByIndex<bool> = ByIndex::default();
+    let mut inside: ByIndex<i64> = ByIndex::default();
+    // The calls come by start, and what is counted of each begins where the one before it ends.
+    let mut busy = Follower::new(&device.tally.busy);
     let mut last_end = i64::MIN;
     for call in context.calls.of_thread(device.main_thread?) {
         let times = timeline.api.times.at(*call as usize).clip(window);
@@ -58,9 +58,9 @@ fn host_calls(context: &Context<'_>, device: &DeviceContext) -> Option<HashMap<N
         let name = timeline.api.name[*call as usize];
         let copies = context.calls.activity.get(*call as usize) == Some(&Activity::CopyCall);
         // What frees memory waits for the work that may use it.
-        let frees = || class == ApiClass::Allocate && frees_at_once(timeline.name(name));
-        let waiting = if copies || frees() { device.busy_within(times) } else { 0 };
-        *inside.entry(name).or_default() += times.len_ns() - waiting;
+        let mut frees = || class == ApiClass::Allocate && *is_freeing.of(name, || frees_at_once(timeline.name(name)));
+        let waiting = if copies || frees() { busy.overlap_ns(times) } else { 0 };
+        *inside.of(name, i64::default) += times.len_ns() - waiting;
     }
     Some(inside)
 }
@@ -68,14 +68,4 @@ fn host_calls(context: &Context<'_>, device: &DeviceContext) -> Option<HashMap<N
 /// Whether a call frees memory, and not in the order of a stream.
 fn frees_at_once(name: &str) -> bool {
     (name.contains("Free") || name.contains("Unregister")) && !name.contains("Async")
-}
-
-fn launch_to_start_median_ns(context: &Context<'_>, device: &DeviceContext) -> Option<i64> {
-    let timeline = context.timeline;
-    let mut seen = Seen::default();
-    // Operations come by start: what comes first of a call began first.
-    let first = device.ops.in_window().filter_map(|op| Some((op.call(timeline)?, op.start)));
-    let first = first.filter(|(call, _)| seen.is_new(*call));
-    let delay = |(call, start): (u32, i64)| start.saturating_sub(timeline.api.times.at(call as usize).start).max(0);
-    median(&mut first.map(delay).collect::<Vec<i64>>())
 }

@@ -1,5 +1,6 @@
 //! Calls that allocate, free and register memory: of which kind those are that a device is idle for, and how many.
 
+use super::by_index::ByIndex;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::MAX_ONCE_PIECE_COUNT;
@@ -14,7 +15,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let (api, window) = (&timeline.api, device.window());
     let mut idle: Vec<i64> = Vec::new();
     let mut counts = [0_i64; MemoryCall::COUNT];
-    for call in device.processes.iter().flat_map(|process| context.calls_of(*process, Some(window))) {
+    for call in device.telling_calls(context).iter().flatten().copied() {
         if context.calls.activity.get(call as usize) != Some(&Activity::Allocate) {
             continue;
         }
@@ -62,22 +63,37 @@ pub(super) fn is_taken_anew(context: &Context<'_>, device: &DeviceContext) -> bo
 /// so does an allocator that found no room, and nothing else does. Who frees what it needs no more has work before it needs more.
 fn retries(context: &Context<'_>, device: &DeviceContext) -> i64 {
     let timeline = context.timeline;
+    let mut of_names: ByIndex<Seen> = ByIndex::default();
+    for (name, _) in context.api_names() {
+        let class = context.calls.class.get(*name as usize).copied().unwrap_or(ApiClass::Other);
+        of_names.of(*name, || seen(class, timeline.name(*name)));
+    }
+    if !of_names.iter().any(|(_, seen)| *seen == Seen::Gives) {
+        return 0;
+    }
     let threads = device.processes.iter().flat_map(|process| context.threads_of(*process));
     let count = threads.into_iter().map(|thread| {
-        let calls = context.calls.of_thread(*thread).iter().copied();
-        let inside = calls.filter(|call| timeline.api.times.at(*call as usize).overlap_ns(device.window()) > 0);
-        let seen = inside.map(|call| match context.calls.class_of(timeline, call) {
-            ApiClass::Allocate => match memory_call(timeline.name(timeline.api.name[call as usize])) {
-                MemoryCall::DeviceAllocate => Seen::Takes,
-                MemoryCall::DeviceFree => Seen::Gives,
-                _ => Seen::Other,
-            },
-            ApiClass::Launch | ApiClass::CopyBlocking | ApiClass::CopyAsync | ApiClass::Memset => Seen::Work,
-            _ => Seen::Other,
+        let calls = context.calls.of_thread(*thread).iter().map(|call| *call as usize);
+        let told = calls.filter_map(|call| {
+            let seen = *of_names.get(*timeline.api.name.get(call)?)?;
+            (seen != Seen::Other).then_some((call, seen))
         });
-        retry_count(seen)
+        let inside = told.filter(|(call, _)| timeline.api.times.at(*call).overlap_ns(device.window()) > 0);
+        retry_count(inside.map(|(_, seen)| seen))
     });
     count.sum()
+}
+
+fn seen(class: ApiClass, name: &str) -> Seen {
+    match class {
+        ApiClass::Allocate => match memory_call(name) {
+            MemoryCall::DeviceAllocate => Seen::Takes,
+            MemoryCall::DeviceFree => Seen::Gives,
+            _ => Seen::Other,
+        },
+        ApiClass::Launch | ApiClass::CopyBlocking | ApiClass::CopyAsync | ApiClass::Memset => Seen::Work,
+        _ => Seen::Other,
+    }
 }
 
 /// What a call tells of an allocator.

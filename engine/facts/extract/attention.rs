@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use foldhash::HashSet;
 
+use super::by_index::ByIndex;
 use super::tally::kernel_name;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
@@ -12,7 +13,7 @@ use crate::ledger::{Op, OpKind};
 use crate::replay::Role;
 use crate::replay::attention::{WrittenOut, is_of_heads, written_out};
 use crate::timeline::NameId;
-use crate::timeline::columns::Direction;
+use crate::timeline::columns::{Direction, KernelShape};
 
 /// What all of it adds up to on one device.
 #[derive(Default)]
@@ -27,21 +28,16 @@ struct Sums {
 }
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
-    let mut by_stream: BTreeMap<u32, Vec<Op>> = BTreeMap::new();
-    if context.traits.iter().any(|traits| traits.role == Role::Softmax) {
-        for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
-            by_stream.entry(op.stream(context.timeline)).or_default().push(op);
-        }
-    }
+    let is_of_role = |name: NameId| context.traits.get(name as usize).is_some_and(|told| told.role == Role::Softmax);
     let mut sums = Sums::default();
-    for ops in by_stream.values() {
-        let roles: Vec<Role> = ops.iter().map(|op| role(context, *op)).collect();
-        let may_be_of_heads =
-            |place: usize| ops.get(place).is_none_or(|op| is_of_heads(context.timeline, op.interval()) != Some(false));
-        let is_memset = |place: usize| ops.get(place).is_some_and(|op| op.kind == OpKind::Memset);
-        for found in written_out(&roles, may_be_of_heads, is_memset) {
-            sums.add(context, ops, found);
+    if device.passed(context).launch_count(context.timeline, is_of_role) > 0 {
+        let roles: Vec<Role> = context.timeline.kernels.shapes.iter().map(|shape| role_of(context, *shape)).collect();
+        let mut streams: ByIndex<Stretch> = ByIndex::default();
+        for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
+            let stretch = streams.of(op.stream(context.timeline), Stretch::default);
+            stretch.push(context, op, role(context, &roles, op), &mut sums);
         }
+        streams.iter_mut().for_each(|stretch| stretch.close(context, &mut sums));
     }
     facts.set("written_attention_count", sums.count);
     if sums.count == 0 {
@@ -61,12 +57,54 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set_some("written_attention_kernel", main.map(|(name, _)| timeline.name(*name)));
 }
 
-fn role(context: &Context<'_>, op: Op) -> Role {
+/// What the kernels of a shape do.
+fn role_of(context: &Context<'_>, shape: KernelShape) -> Role {
+    context.traits.get(shape.full_name as usize).map_or(Role::Compute, |traits| traits.role)
+}
+
+/// What an operation does, where that of each kernel shape is known.
+fn role(context: &Context<'_>, roles: &[Role], op: Op) -> Role {
     match op.kind {
-        OpKind::Kernel => context.traits_of(op).map_or(Role::Compute, |traits| traits.role),
+        OpKind::Kernel => {
+            let shape = context.timeline.kernels.shape.get(op.index as usize);
+            shape.and_then(|shape| roles.get(*shape as usize)).copied().unwrap_or(Role::Compute)
+        }
         OpKind::Memset => Role::Elementwise,
         OpKind::Copy if is_on_device(context, op) => Role::Elementwise,
         _ => Role::Compute,
+    }
+}
+
+/// Operations of a stream, from a product on, between two that are no part of attention.
+#[derive(Default)]
+struct Stretch {
+    ops: Vec<Op>,
+    roles: Vec<Role>,
+}
+
+impl Stretch {
+    fn push(&mut self, context: &Context<'_>, op: Op, role: Role, sums: &mut Sums) {
+        let is_product = matches!(role, Role::Product | Role::Fp32Product);
+        if !is_product && !matches!(role, Role::Softmax | Role::Elementwise | Role::Gather) {
+            self.close(context, sums);
+        } else if is_product || !self.ops.is_empty() {
+            self.ops.push(op);
+            self.roles.push(role);
+        }
+    }
+
+    fn close(&mut self, context: &Context<'_>, sums: &mut Sums) {
+        if self.roles.contains(&Role::Softmax) {
+            let op = |place: usize| self.ops.get(place);
+            let may_be_of_heads =
+                |place: usize| op(place).is_none_or(|op| is_of_heads(context.timeline, op.interval()) != Some(false));
+            let is_memset = |place: usize| op(place).is_some_and(|op| op.kind == OpKind::Memset);
+            for found in written_out(&self.roles, may_be_of_heads, is_memset) {
+                sums.add(context, &self.ops, found);
+            }
+        }
+        self.ops.clear();
+        self.roles.clear();
     }
 }
 

@@ -41,6 +41,11 @@ impl<T> ByIndex<T> {
         self.list.iter()
     }
 
+    /// The values, in the same order, to be changed.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.list.iter_mut().map(|(_, value)| value)
+    }
+
     /// The same by value.
     pub(super) fn into_list(self) -> Vec<(u32, T)> {
         self.list

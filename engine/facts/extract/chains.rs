@@ -1,18 +1,20 @@
 //! Facts of element-wise kernels that follow one another and pass over the same memory.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
+use foldhash::HashMap;
+
+use super::by_index::ByIndex;
 use super::kernel_names::Traits;
-use super::optimizer::OptimizerSteps;
-use super::tally::kernel_name;
+use super::optimizer::Following;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
 use crate::replay::Role;
 use crate::replay::chains::{Link, MIN_PASS_NS, chains};
-use crate::timeline::NONE;
-use crate::timeline::columns::Direction;
+use crate::timeline::columns::{Direction, KernelShape};
+use crate::timeline::interval::Interval;
+use crate::timeline::{NONE, Timeline};
 
 /// Of a chain so many kernels are named.
 const MAX_NAMED_COUNT: usize = 6;
@@ -41,41 +43,126 @@ struct Sums {
     normalization_ns: i64,
     attention_ns: i64,
     /// How much each form of chain has beyond its longest kernel, and how often it comes.
-    forms: BTreeMap<Vec<u32>, (i64, i64)>,
+    forms: HashMap<Vec<u32>, (i64, i64)>,
+    /// The form of the last one.
+    form: Vec<u32>,
+    /// What the names of kernels hold that tell layers.
+    marks: ByIndex<Marks>,
+}
+
+/// What the name of a kernel holds.
+#[derive(Debug, Clone, Copy)]
+struct Marks {
+    is_reciprocal_root: bool,
+    is_exponential: bool,
+}
+
+impl Marks {
+    fn of(name: &str) -> Self {
+        let is_exponential = name.contains("exp_kernel") || name.contains("cupy_exp_");
+        Self { is_reciprocal_root: name.contains("rsqrt"), is_exponential }
+    }
 }
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
-    let mut by_stream: BTreeMap<u32, Vec<Op>> = BTreeMap::new();
-    if context.traits.iter().any(|traits| traits.is_elementwise) {
-        for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
-            by_stream.entry(op.stream(context.timeline)).or_default().push(op);
-        }
-    }
-    let optimizer = OptimizerSteps::of(context.timeline);
+    let is_of_role = |name: u32| context.traits.get(name as usize).is_some_and(|told| told.role == Role::Elementwise);
     let mut sums = Sums::default();
-    for ops in by_stream.values() {
-        let links: Vec<Link> = ops.iter().map(|op| link(context, device, &optimizer, *op)).collect();
-        for chain in chains(&links, true) {
-            sums.add(context, &links, &chain);
+    // Each chain begins with such a kernel.
+    if context.traits.iter().any(|traits| traits.is_elementwise)
+        && device.passed(context).launch_count(context.timeline, is_of_role) > 0
+    {
+        for (_, stream) in streams(context, device).iter() {
+            for chain in chains(&stream.links, true) {
+                sums.add(context, &stream.links, &chain);
+            }
         }
     }
     sums.set(context, facts);
 }
 
-fn link(context: &Context<'_>, device: &DeviceContext, optimizer: &OptimizerSteps, op: Op) -> Link {
+/// The operations of one stream, as far as they matter to chains: of a row of those that end one, the first and the last.
+#[derive(Default)]
+struct Stream {
+    links: Vec<Link>,
+    is_ended: bool,
+    /// The last of such a row behind the first.
+    last: Option<Op>,
+}
+
+/// By stream.
+fn streams(context: &Context<'_>, device: &DeviceContext) -> ByIndex<Stream> {
     let timeline = context.timeline;
-    let name = kernel_name(timeline, op);
-    let Traits { role, is_activation, .. } = context.traits_of(op).unwrap_or_default();
-    let blocks = if op.kind == OpKind::Kernel { timeline.geometry_of(op.index) } else { None };
-    let is_within_device = || timeline.copies.direction.get(op.index as usize) == Some(&Direction::DeviceToDevice);
-    Link {
-        role: if optimizer.launched(timeline, op) { Role::Compute } else { role },
-        name: name.unwrap_or(NONE),
-        is_activation,
-        blocks: blocks.map_or(0, |geometry| geometry.grid_blocks),
-        run_ns: op.interval().clip(device.window()).len_ns(),
-        step: 0,
-        is_pass: op.kind == OpKind::Memset || op.kind == OpKind::Copy && is_within_device(),
+    let links = Links::new(context, device);
+    let mut optimizer = context.optimizer_steps().follow();
+    let mut streams: ByIndex<Stream> = ByIndex::default();
+    for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
+        let stream = streams.of(op.stream(timeline), Stream::default);
+        let link = links.of(op);
+        let may_join = matches!(link.role, Role::Elementwise | Role::Join | Role::Reduction);
+        if link.is_pass || may_join && !optimizer.launched(timeline, op) {
+            if let Some(last) = stream.last.take() {
+                stream.links.push(links.launched(&mut optimizer, last));
+            }
+            stream.links.push(link);
+            stream.is_ended = false;
+        } else if stream.is_ended {
+            stream.last = Some(op);
+        } else {
+            stream.links.push(links.launched(&mut optimizer, op));
+            stream.is_ended = true;
+        }
+    }
+    for stream in streams.iter_mut() {
+        if let Some(last) = stream.last.take() {
+            stream.links.push(links.launched(&mut optimizer, last));
+        }
+    }
+    streams
+}
+
+/// Makes links of operations.
+struct Links<'all> {
+    timeline: &'all Timeline,
+    window: Interval,
+    /// Of kernels, by their shape.
+    of_shapes: Vec<Link>,
+    other: Link,
+}
+
+impl<'all> Links<'all> {
+    fn new(context: &Context<'all>, device: &DeviceContext) -> Self {
+        let timeline = context.timeline;
+        let Traits { role, is_activation, .. } = Traits::default();
+        let other = Link { role, name: NONE, is_activation, blocks: 0, run_ns: 0, step: 0, is_pass: false };
+        let of_shape = |shape: &KernelShape| {
+            let Traits { role, is_activation, .. } =
+                context.traits.get(shape.full_name as usize).copied().unwrap_or_default();
+            let blocks = timeline.geometries.get(shape.geometry as usize).map_or(0, |geometry| geometry.grid_blocks);
+            Link { role, name: shape.name, is_activation, blocks, ..other }
+        };
+        let of_shapes = timeline.kernels.shapes.iter().map(of_shape).collect();
+        Self { timeline, window: device.window(), of_shapes, other }
+    }
+
+    /// Of an operation that no optimizer launches.
+    fn of(&self, op: Op) -> Link {
+        let is_kernel = matches!(op.kind, OpKind::Kernel | OpKind::Communication);
+        let shape = self.timeline.kernels.shape.get(op.index as usize).filter(|_| is_kernel);
+        let known = shape.and_then(|shape| self.of_shapes.get(*shape as usize)).unwrap_or(&self.other);
+        let direction = || self.timeline.copies.direction.get(op.index as usize);
+        Link {
+            blocks: if op.kind == OpKind::Kernel { known.blocks } else { 0 },
+            run_ns: op.interval().clip(self.window).len_ns(),
+            is_pass: op.kind == OpKind::Memset
+                || op.kind == OpKind::Copy && direction() == Some(&Direction::DeviceToDevice),
+            ..*known
+        }
+    }
+
+    /// Of any operation.
+    fn launched(&self, optimizer: &mut Following<'_>, op: Op) -> Link {
+        let link = self.of(op);
+        if optimizer.launched(self.timeline, op) { Link { role: Role::Compute, ..link } } else { link }
     }
 }
 
@@ -96,13 +183,40 @@ impl Sums {
         if longest_ns >= MIN_PASS_NS {
             self.spare_ns = self.spare_ns.saturating_add(ns - longest_ns);
         }
-        match layer(context, links, chain) {
+        match self.layer(context, links, chain) {
             Layer::Normalization => self.normalization_ns += ns,
             Layer::Attention => self.attention_ns += ns,
             Layer::Other => {}
         }
-        let form = self.forms.entry(kernels().map(|link| link.name).collect()).or_default();
-        *form = (form.0.saturating_add(ns - longest_ns), form.1 + 1);
+        self.form.clear();
+        self.form.extend(kernels().map(|link| link.name));
+        let known = match self.forms.get_mut(&self.form) {
+            Some(known) => known,
+            None => self.forms.entry(self.form.clone()).or_default(),
+        };
+        *known = (known.0.saturating_add(ns - longest_ns), known.1 + 1);
+    }
+
+    /// What layer a chain is, by names.
+    fn layer(&mut self, context: &Context<'_>, links: &[Link], chain: &[usize]) -> Layer {
+        let (mut is_reciprocal_root, mut is_exponential, mut reduction_count) = (false, false, 0);
+        for link in chain.iter().filter_map(|place| links.get(*place)) {
+            reduction_count += usize::from(link.role == Role::Reduction);
+            if link.name != NONE {
+                let marks = *self.marks.of(link.name, || Marks::of(context.timeline.name(link.name)));
+                is_reciprocal_root |= marks.is_reciprocal_root;
+                is_exponential |= marks.is_exponential;
+            }
+        }
+        if is_reciprocal_root && reduction_count > 0 {
+            return Layer::Normalization;
+        }
+        let first = chain.first().copied().unwrap_or(0);
+        let after = chain.last().map_or(0, |last| last + 1);
+        let is_softmax = is_exponential && reduction_count >= 2;
+        let before = links.get(..first).unwrap_or_default().iter().rev();
+        let after = links.get(after..).unwrap_or_default().iter();
+        if is_softmax && is_product_near(before) && is_product_near(after) { Layer::Attention } else { Layer::Other }
     }
 
     fn set(&self, context: &Context<'_>, facts: &mut Entity) {
@@ -125,25 +239,6 @@ impl Sums {
         facts.set("chain_kernels", told.join(", "));
         facts.set("chain_kernels_repeat_count", *repeat_count);
     }
-}
-
-/// What layer a chain is, by names.
-fn layer(context: &Context<'_>, links: &[Link], chain: &[usize]) -> Layer {
-    let name = |place: &usize| {
-        links.get(*place).filter(|link| link.name != NONE).map_or("", |link| context.timeline.name(link.name))
-    };
-    let names = |part: &str| chain.iter().any(|place| name(place).contains(part));
-    let is_reduction = |place: &&usize| links.get(**place).is_some_and(|link| link.role == Role::Reduction);
-    let reduction_count = chain.iter().filter(is_reduction).count();
-    if names("rsqrt") && reduction_count > 0 {
-        return Layer::Normalization;
-    }
-    let first = chain.first().copied().unwrap_or(0);
-    let after = chain.last().map_or(0, |last| last + 1);
-    let is_softmax = (names("exp_kernel") || names("cupy_exp_")) && reduction_count >= 2;
-    let before = links.get(..first).unwrap_or_default().iter().rev();
-    let after = links.get(after..).unwrap_or_default().iter();
-    if is_softmax && is_product_near(before) && is_product_near(after) { Layer::Attention } else { Layer::Other }
 }
 
 /// Whether a matrix product comes first, but for a copy or two of its operands.

@@ -3,8 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use foldhash::HashSet;
-
 use super::{Context, DeviceContext, steps};
 use crate::facts::Entity;
 use crate::ledger::compiling::CodeWork;
@@ -13,7 +11,7 @@ use crate::timeline::api::{self, ApiClass};
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
-use crate::timeline::{NameId, ThreadRanges, Timeline};
+use crate::timeline::{ThreadRanges, Timeline};
 
 /// How PyTorch begins the names of the ranges in which compiled code runs: `Torch-Compiled Region: 2/0` is the second function
 /// that was compiled, as it was compiled first.
@@ -34,7 +32,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let timeline = context.timeline;
     let steps: Vec<Interval> = steps::steady(device).iter().map(|step| step.host).collect();
     facts.set("compiling_step_count", compiling_step_count(context, device, &steps));
-    let loading = loading_step_count(timeline, device, &steps);
+    let loading = loading_step_count(context, device, &steps);
     facts.set("loading_step_count", loading);
     facts.set_some("loading_step_share", (!steps.is_empty()).then(|| loading as f64 / steps.len() as f64));
     breaks(timeline, facts);
@@ -81,24 +79,24 @@ fn compiling_step_count(context: &Context<'_>, device: &DeviceContext, steps: &[
 }
 
 /// Steps in which calls of the device's processes load or link code.
-fn loading_step_count(timeline: &Timeline, device: &DeviceContext, steps: &[Interval]) -> i64 {
+fn loading_step_count(context: &Context<'_>, device: &DeviceContext, steps: &[Interval]) -> i64 {
     // The calls are many, and without steps nothing is asked of them.
     if steps.is_empty() {
         return 0;
     }
-    let api = &timeline.api;
-    let loads: HashSet<NameId> = {
-        let names: HashSet<NameId> = api.name.iter().copied().collect();
-        names.into_iter().filter(|name| api::classify(timeline.name(*name)) == ApiClass::Load).collect()
-    };
-    if loads.is_empty() {
+    let (timeline, api) = (context.timeline, &context.timeline.api);
+    let mut is_load = vec![false; timeline.names.len()];
+    for (name, _) in context.api_names() {
+        is_load[*name as usize] = api::classify(timeline.name(*name)) == ApiClass::Load;
+    }
+    if !is_load.contains(&true) {
         return 0;
     }
-    let rows = api.times.iter().zip(&api.name).zip(&api.thread);
-    let own = rows.filter(|((times, name), thread)| {
-        times.len_ns() >= LEAST_LOAD_NS && loads.contains(*name) && device.is_of(timeline.process_of(**thread))
-    });
-    let loading = Union::of(own.map(|((times, _), _)| times));
+    let loads = api.name.iter().enumerate().filter(|(_, name)| is_load.get(**name as usize) == Some(&true));
+    let rows = loads.filter_map(|(call, _)| Some((api.times.get(call)?, *api.thread.get(call)?)));
+    let own =
+        rows.filter(|(times, thread)| times.len_ns() >= LEAST_LOAD_NS && device.is_of(timeline.process_of(*thread)));
+    let loading = Union::of(own.map(|(times, _)| times));
     steps.iter().filter(|step| loading.overlap_ns(**step) >= LEAST_LOAD_NS).count() as i64
 }
 
@@ -112,13 +110,10 @@ fn regions(timeline: &Timeline, device: &DeviceContext, steps: &[Interval], fact
     }
     let own = timeline.ranges.threads.iter();
     let own = own.filter(|ranges| device.is_of(timeline.process_of(ranges.thread)));
-    let is_graph = |label: u32| signs.get(label as usize) == Some(&Some(Sign::Graph));
-    let graphs = own.clone().flat_map(|ranges| ranges.times.iter().zip(&ranges.label));
-    let graphs = graphs.filter(|(_, label)| is_graph(**label)).map(|(times, _)| times);
-    // Where one thread has left a compiled graph, another may run the compiled backward pass.
-    let taken = Union::of(device.tally.busy.parts().chain(graphs));
-    let mut all = Regions::new(device, steps, &signs, &taken);
-    own.for_each(|ranges| all.of_thread(ranges));
+    let mut all = Regions::new(device, steps, &signs);
+    if signs.iter().any(Option::is_some) {
+        own.clone().for_each(|ranges| all.of_thread(ranges));
+    }
     facts.set("compiled_lookup_count", all.lookup_count);
     let graph_count = range_count(timeline, device, &signs, |sign| *sign == Sign::Graph);
     facts.set_some("compiled_graph_count", Some(graph_count).filter(|count| *count > 0));
@@ -142,7 +137,12 @@ fn regions(timeline: &Timeline, device: &DeviceContext, steps: &[Interval], fact
     let again: BTreeSet<&str> = all.met.iter().filter(|met| met.is_again).map(|met| met.function).collect();
     facts.set("recompiled_function_count", again.len() as i64);
     facts.set("graph_break_run_count", all.nested_count);
-    facts.set("idle_between_compiled_ns", all.idle_ns());
+    let is_graph = |label: u32| signs.get(label as usize) == Some(&Some(Sign::Graph));
+    let graphs = own.flat_map(|ranges| ranges.times.iter().zip(&ranges.label));
+    let graphs = graphs.filter(|(_, label)| is_graph(**label)).map(|(times, _)| times);
+    // Where one thread has left a compiled graph, another may run the compiled backward pass.
+    let taken = Union::of(device.tally.busy.parts().chain(graphs));
+    facts.set("idle_between_compiled_ns", all.idle_ns(&taken));
 }
 
 /// How many ranges of a kind the device's processes enter in the whole recording.
@@ -152,6 +152,9 @@ fn range_count(
     signs: &[Option<Sign<'_>>],
     is_counted: impl Fn(&Sign<'_>) -> bool,
 ) -> i64 {
+    if !signs.iter().flatten().any(&is_counted) {
+        return 0;
+    }
     let own = timeline.ranges.threads.iter();
     let own = own.filter(|ranges| device.is_of(timeline.process_of(ranges.thread)));
     let of = |label: &u32| signs.get(*label as usize).and_then(Option::as_ref);
@@ -195,8 +198,6 @@ struct Regions<'all> {
     device: &'all DeviceContext,
     steps: &'all [Interval],
     signs: &'all [Option<Sign<'all>>],
-    /// When the device is busy, or any thread runs a compiled graph.
-    taken: &'all Union,
     lookup_count: i64,
     count: i64,
     /// Of those, how many within another.
@@ -207,17 +208,11 @@ struct Regions<'all> {
 }
 
 impl<'all> Regions<'all> {
-    const fn new(
-        device: &'all DeviceContext,
-        steps: &'all [Interval],
-        signs: &'all [Option<Sign<'all>>],
-        taken: &'all Union,
-    ) -> Self {
+    const fn new(device: &'all DeviceContext, steps: &'all [Interval], signs: &'all [Option<Sign<'all>>]) -> Self {
         Self {
             device,
             steps,
             signs,
-            taken,
             lookup_count: 0,
             count: 0,
             nested_count: 0,
@@ -226,10 +221,10 @@ impl<'all> Regions<'all> {
         }
     }
 
-    /// What of the gaps the device is idle for, each moment once.
-    fn idle_ns(&self) -> i64 {
+    /// What of the gaps the device is idle for and no thread runs a compiled graph, each moment once.
+    fn idle_ns(&self, taken: &Union) -> i64 {
         let gaps = Union::of(self.gaps.iter().copied());
-        gaps.len_ns() - gaps.common_ns(self.taken)
+        gaps.len_ns() - gaps.common_ns(taken)
     }
 
     fn of_thread(&mut self, ranges: &ThreadRanges) {

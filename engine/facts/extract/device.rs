@@ -21,7 +21,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("process_device_count", device.processes.iter().map(of_process).max().unwrap_or(0) as i64);
     window(device, facts);
     counts(context, device, facts);
-    copies(timeline, device, facts);
+    copies(context, device, facts);
     storms(context, device, facts);
     compute_use(context, device, facts);
     reloads(context, device, facts);
@@ -31,13 +31,18 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 fn reloads(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let api = &context.timeline.api;
     let Some(thread) = device.main_thread.filter(|_| !api.is_empty()) else { return };
-    let (mut count, mut is_unloaded) = (0, false);
+    let unloads = |name: &str| ["ModuleUnload", "LibraryUnload"].iter().any(|kind| name.contains(kind));
+    if !context.is_any_called(unloads) {
+        facts.set("code_reload_count", 0_i64);
+        return;
+    }
+    let (mut count, mut is_unloaded) = (0_i64, false);
     for call in context.calls.of_thread(thread) {
         let name = context.timeline.name(api.name[*call as usize]);
         if api.times.at(*call as usize).overlap_ns(device.window()) == 0 {
             continue;
         }
-        if ["ModuleUnload", "LibraryUnload"].iter().any(|kind| name.contains(kind)) {
+        if unloads(name) {
             is_unloaded = true;
         } else if is_unloaded && ["ModuleLoad", "LibraryLoad"].iter().any(|kind| name.contains(kind)) {
             count += 1;
@@ -129,7 +134,7 @@ fn counts(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
     let mut totals = [Total::default(); OpKind::ALL.len()];
     let mut graphs = Vec::new();
-    let (mut durations, mut collectives) = (Vec::new(), Vec::new());
+    let mut collectives = Vec::new();
     let mut by_collective: HashMap<NameId, Vec<i64>> = HashMap::default();
     for op in device.ops.in_window() {
         let part = op.interval().clip(device.window());
@@ -142,7 +147,7 @@ fn counts(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
             OpKind::Memset => total.bytes += i128::from(timeline.memsets.bytes[index]),
             OpKind::Migration => total.bytes += i128::from(timeline.migrations.bytes[index]),
             OpKind::Graph => graphs.push(part),
-            OpKind::Kernel | OpKind::Communication => durations.push(part.len_ns()),
+            OpKind::Kernel | OpKind::Communication => {}
         }
         if op.kind == OpKind::Communication {
             collectives.push(part.len_ns());
@@ -159,7 +164,7 @@ fn counts(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     facts.set("kernel_count", kernel.count + communication.count);
     facts.set("kernel_sum_ns", clamped(kernel.sum_ns + communication.sum_ns));
     facts.set("kernel_busy_ns", device.tally.kernel_union_ns);
-    facts.set_some("kernel_median_ns", median(&mut durations));
+    facts.set_some("kernel_median_ns", device.passed(context).kernel_median_ns);
     facts.set_some("shortest_kernel_ns", device.tally.shortest_kernel_ns);
     facts.set("communication_count", communication.count);
     facts.set("communication_sum_ns", clamped(communication.sum_ns));
@@ -207,7 +212,9 @@ fn migrations(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
             _ => caused += bytes,
         }
     }
-    prefetches(timeline, device, facts);
+    if first.is_some() {
+        prefetches(timeline, device, facts);
+    }
     facts.set("migration_h2d_bytes", clamped(to_device));
     facts.set("migration_d2h_bytes", clamped(to_host));
     facts.set_some("eviction_count", knows_causes.then_some(eviction_count));
@@ -263,8 +270,8 @@ pub(super) fn pinned_gb_per_s(timeline: &Timeline, device: &DeviceContext, direc
     (bytes >= LINK_BYTES && time > 0).then(|| bytes as f64 / time as f64)
 }
 
-fn copies(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
-    let tally = &device.tally;
+fn copies(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let (timeline, tally) = (context.timeline, &device.tally);
     let columns = &timeline.copies;
     let of_memory = |memory: HostMemory| {
         let copies = device.ops.copies_in_window();
@@ -295,7 +302,7 @@ fn copies(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     facts.set("overlappable_copy_ns", hidden.beneath_kernels_ns);
     facts.set("both_ways_copy_ns", tally.both_ways_copy_ns);
     facts.set("pipelined_copy_ns", hidden.at_once_ns);
-    facts.set_some("are_copy_streams_own", are_copy_streams_own(timeline, device));
+    facts.set_some("are_copy_streams_own", are_copy_streams_own(context, device));
     facts.set_some("pinned_h2d_gb_per_s", pinned_gb_per_s(timeline, device, Direction::HostToDevice));
     facts.set_some("pinned_d2h_gb_per_s", pinned_gb_per_s(timeline, device, Direction::DeviceToHost));
     let rates = LinkRates::of(device.properties(timeline));
@@ -338,23 +345,21 @@ impl Hidden {
 
 /// Whether copies to the device, copies to the host and kernels have streams of their own, where there are kernels and copies: then it is
 /// not the stream that orders them.
-fn are_copy_streams_own(timeline: &Timeline, device: &DeviceContext) -> Option<bool> {
+fn are_copy_streams_own(context: &Context<'_>, device: &DeviceContext) -> Option<bool> {
+    let (timeline, passed) = (context.timeline, device.passed(context));
     let mut kinds: HashMap<u32, u8> = HashMap::default();
-    for op in device.ops.in_window() {
-        let kind = match op.kind {
-            OpKind::Kernel | OpKind::Graph => 1,
-            OpKind::Copy => match timeline.copies.direction[op.index as usize] {
-                Direction::HostToDevice => 2,
-                Direction::DeviceToHost => 4,
-                _ => continue,
-            },
+    for op in device.ops.copies_in_window() {
+        let kind = match timeline.copies.direction[op.index as usize] {
+            Direction::HostToDevice => 2,
+            Direction::DeviceToHost => 4,
             _ => continue,
         };
-        *kinds.entry(op.reference().stream(timeline)).or_default() |= kind;
+        *kinds.entry(op.stream(timeline)).or_default() |= kind;
     }
-    let all = kinds.values().fold(0, |all, kind| all | kind);
-    let has_both = all & 1 == 1 && all > 1 && !kinds.contains_key(&NONE);
-    has_both.then(|| kinds.values().all(|kind| kind.is_power_of_two()))
+    let is_known = !kinds.contains_key(&NONE) && !passed.stream(NONE).has_compute;
+    let has_both = is_known && !kinds.is_empty() && passed.has_compute();
+    let is_own = |(stream, kind): (&u32, &u8)| kind.is_power_of_two() && !passed.stream(*stream).has_compute;
+    has_both.then(|| kinds.iter().all(is_own))
 }
 
 fn storms(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {

@@ -179,6 +179,9 @@ pub(super) fn runtime_kernel_count(timeline: &Timeline) -> i64 {
     let shapes = &timeline.kernels.shapes;
     let of_runtime: Vec<bool> =
         shapes.iter().map(|shape| timeline.name(shape.name).contains(COMPILER_RUNTIME)).collect();
+    if !of_runtime.contains(&true) {
+        return 0;
+    }
     let launches = timeline.kernels.shape.iter();
     launches.filter(|shape| of_runtime.get(**shape as usize) == Some(&true)).count() as i64
 }

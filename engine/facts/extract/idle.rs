@@ -2,12 +2,11 @@
 
 use foldhash::HashMap;
 
-use super::by_index::{ByIndex, Seen};
+use super::by_index::ByIndex;
 use super::profile::MIN_SAMPLE_COUNT;
-use super::stats::median;
 use super::{Context, DeviceContext, allocations, culprits, outside, poll_sleeps, source_lines};
 use crate::facts::Entity;
-use crate::ledger::{Account, Activity, OpKind};
+use crate::ledger::{Account, Activity};
 use crate::text::paths::without_folders;
 use crate::timeline::api::normal_name;
 use crate::timeline::interval::Interval;
@@ -35,8 +34,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     culprits::extract(context.timeline, device, facts);
     poll_sleeps::extract(context, device, facts);
     source_lines::of_idle(context.timeline, device, facts);
-    let mut launches = launch_durations(context, device);
-    facts.set_some("launch_call_median_ns", median(&mut launches));
+    facts.set_some("launch_call_median_ns", device.passed(context).launch_call_median_ns);
 }
 
 /// In a stretch with fewer samples the host may do no more than touch the next page.
@@ -136,7 +134,7 @@ fn host_calls(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity)
     let (api, window) = (&context.timeline.api, device.window());
     let mut counts: ByIndex<i64> = ByIndex::default();
     let mut copy_call_ns = 0_i64;
-    for call in device.processes.iter().flat_map(|process| context.calls_of(*process, Some(window))) {
+    for call in device.telling_calls(context).iter().flatten().copied() {
         if context.calls.activity.get(call as usize) == Some(&Activity::CopyCall) {
             copy_call_ns = copy_call_ns.saturating_add(api.times.at(call as usize).overlap_ns(window));
         }
@@ -155,23 +153,13 @@ fn host_calls(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity)
     facts.set("blocking_copy_call_ns", copy_call_ns);
 }
 
-/// How long each call that launched a kernel of this device took.
-fn launch_durations(context: &Context<'_>, device: &DeviceContext) -> Vec<i64> {
-    let timeline = context.timeline;
-    let kernels = device.ops.in_window().filter(|op| matches!(op.kind, OpKind::Kernel | OpKind::Communication));
-    // The kernels of a graph share the call that launched it.
-    let mut seen = Seen::default();
-    let calls = kernels.filter_map(|op| op.call(timeline)).filter(|call| seen.is_new(*call));
-    calls.map(|call| timeline.api.times.at(call as usize).len_ns()).collect()
-}
-
 /// How many calls prefetch unified memory in the window.
 fn prefetch_call_count(context: &Context<'_>, device: &DeviceContext) -> i64 {
     let timeline = context.timeline;
-    let calls = device.processes.iter().flat_map(|process| context.calls_of(*process, Some(device.window())));
+    let calls = device.telling_calls(context).iter().flatten();
     let mut prefetches: HashMap<NameId, bool> = HashMap::default();
-    let is_prefetch = |call: &u32| {
-        let name = timeline.api.name.get(*call as usize).copied().unwrap_or(NONE);
+    let is_prefetch = |call: &&u32| {
+        let name = timeline.api.name.get(**call as usize).copied().unwrap_or(NONE);
         *prefetches.entry(name).or_insert_with(|| normal_name(timeline.name(name)).contains("MemPrefetch"))
     };
     calls.filter(is_prefetch).count() as i64

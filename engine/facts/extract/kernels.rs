@@ -6,6 +6,7 @@ use foldhash::{HashMap, HashSet};
 
 use super::by_index::ByIndex;
 use super::launches::{Launches, Shape, Spread};
+use super::once::OfShape;
 use super::stats::{clamped, median_ns};
 use super::tally::{KernelTally, launch_shape};
 use super::{Context, DeviceContext, DevicePart, Parents, kernel_names, product_casts, widths};
@@ -30,14 +31,15 @@ pub(super) fn extract(
     part: &mut DevicePart,
 ) -> HashMap<NameId, usize> {
     let timeline = context.timeline;
-    let mut sums = sums(context, device);
+    let of_shapes = of_launch_shapes(context, device);
+    let mut sums = sums(context, device, &of_shapes);
     sums.sort_by(|a, b| b.sum_ns.cmp(&a.sum_ns).then_with(|| timeline.name(a.name).cmp(timeline.name(b.name))));
     tensor_copies(context, &sums, &mut part.device);
     product_casts::extract(context, device, &mut part.device);
     part.keep(&mut sums, context.max_entities());
     let mut indices = HashMap::default();
     let mut shapes = Vec::new();
-    let kernels = kernels(context, device, &sums);
+    let kernels = kernels(context, device, &sums, &of_shapes);
     let longest_shapes = longest_shapes(&kernels, context.max_entities(), part);
     let in_stages = in_stages(context, device, &kernels);
     for (kernel, (name, own)) in kernels.into_iter().enumerate() {
@@ -118,21 +120,25 @@ fn tensor_copies(context: &Context<'_>, kernels: &[Sum], device: &mut Entity) {
     device.set_some("tensor_copy_kernel", most.map(|(_, name)| context.timeline.name(name)));
 }
 
-/// The sums of each kernel with launches in the window.
-fn sums(context: &Context<'_>, device: &DeviceContext) -> Vec<Sum> {
-    let timeline = context.timeline;
-    let mut of_shapes: ByIndex<(i64, i128)> = ByIndex::default();
-    for op in device.ops.in_window() {
-        let Some(shape) = launch_shape(timeline, &context.launch_shapes, op) else { continue };
-        let (launch_count, sum_ns) = of_shapes.of(shape, Default::default);
-        *launch_count += 1;
-        *sum_ns += i128::from(op.interval().clip(device.window()).len_ns());
+/// How often each launch shape was launched in the window, and for how long.
+fn of_launch_shapes(context: &Context<'_>, device: &DeviceContext) -> ByIndex<OfShape> {
+    let mut of_shapes: ByIndex<OfShape> = ByIndex::default();
+    let launched = (0_u32..).zip(&device.passed(context).shapes).filter(|(_, of_shape)| of_shape.launch_count > 0);
+    for (shape, of_shape) in launched {
+        if let Some(shape) = context.launch_shapes.index_of_shape(shape) {
+            of_shapes.of(shape, Default::default).add(*of_shape);
+        }
     }
+    of_shapes
+}
+
+/// The sums of each kernel with launches in the window.
+fn sums(context: &Context<'_>, device: &DeviceContext, of_shapes: &ByIndex<OfShape>) -> Vec<Sum> {
     let mut indices: HashMap<NameId, usize> = HashMap::default();
     let mut sums: Vec<Sum> = Vec::new();
-    for (index, (launch_count, sum_ns)) in of_shapes.into_list() {
-        let Some(shape) = context.launch_shapes.get(index) else { continue };
-        let attributed_ns = device.tally.kernels.get(index).map_or(0, |tally| tally.attributed_ns);
+    for (index, OfShape { launch_count, sum_ns }) in of_shapes.iter() {
+        let Some(shape) = context.launch_shapes.get(*index) else { continue };
+        let attributed_ns = device.tally.kernels.get(*index).map_or(0, |tally| tally.attributed_ns);
         let at = *indices.entry(shape.name).or_insert(sums.len());
         if at == sums.len() {
             sums.push(Sum { name: shape.name, sum_ns: 0, launch_count: 0, attributed_ns: 0 });
@@ -145,7 +151,12 @@ fn sums(context: &Context<'_>, device: &DeviceContext) -> Vec<Sum> {
 }
 
 /// The launches in the window of some kernels, in their order: by launch shape, those of one kernel in order of their width.
-fn kernels(context: &Context<'_>, device: &DeviceContext, kept: &[Sum]) -> Vec<(NameId, Vec<Shape>)> {
+fn kernels(
+    context: &Context<'_>,
+    device: &DeviceContext,
+    kept: &[Sum],
+    of_shapes: &ByIndex<OfShape>,
+) -> Vec<(NameId, Vec<Shape>)> {
     let timeline = context.timeline;
     let indices: HashMap<NameId, usize> = kept.iter().map(|kernel| kernel.name).zip(0..).collect();
     let index_of = |shape: u32| indices.get(&context.launch_shapes.get(shape)?.name).copied();
@@ -153,14 +164,16 @@ fn kernels(context: &Context<'_>, device: &DeviceContext, kept: &[Sum]) -> Vec<(
     let migrations = device.ops.migrations_in_window();
     let migrations = Union::of(migrations.map(|op| op.interval()));
     let mut launches: ByIndex<Launches> = ByIndex::default();
+    let has_migrations = migrations.len_ns() > 0;
     for op in device.ops.in_window() {
         let Some(shape) = launch_shape(timeline, &context.launch_shapes, op) else { continue };
         let part_ns = op.interval().clip(device.window()).len_ns();
-        let is_migrating = migrations.len_ns() > 0 && migrations.overlap_ns(op.interval()) > 0;
+        let is_migrating = has_migrations && migrations.overlap_ns(op.interval()) > 0;
         if is_cut && index_of(shape).is_none() {
             continue;
         }
-        launches.of(shape, || Launches::new(op.start)).add(timeline, op, part_ns, is_migrating);
+        let room = || of_shapes.get(shape).map_or(0, |of_shape| of_shape.launch_count as usize);
+        launches.of(shape, || Launches::with_capacity(op.start, room())).add(timeline, op, part_ns, is_migrating);
     }
     let mut kernels: Vec<(NameId, Vec<Shape>)> = kept.iter().map(|kernel| (kernel.name, Vec::new())).collect();
     for (index, launches) in launches.into_list() {

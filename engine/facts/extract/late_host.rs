@@ -1,18 +1,17 @@
 //! Busy time that faster kernels would shorten in vain: the host launches what comes next after the device has run dry, and waited
 //! for nothing meanwhile.
 
-use std::collections::VecDeque;
-
 use foldhash::HashMap;
 
 use super::by_index::ByIndex;
+use super::once::{LONG_CALL_NS, MAX_LAUNCHING_THREADS};
 use super::tally::kernel_name;
 use super::{Context, DeviceContext, DevicePart};
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::{Label, RangeKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::peers::is_mpi_call;
-use crate::timeline::union::Union;
+use crate::timeline::union::Follower;
 use crate::timeline::{NameId, Timeline};
 
 /// How calls go on, behind the name of the API, after which the device tells the host of its work. They stand for all that follows:
@@ -68,10 +67,6 @@ const OS_WAITS: [&str; 37] = [
     "pthread_cond_clockwait",
     "pthread_barrier_wait",
 ];
-/// A launch that takes longer may wait until the queue has room, and a call of the operating system for someone.
-const LONG_CALL_NS: i64 = 50_000;
-/// With more threads that launch, each wait in the operating system counts as a whole.
-const MAX_LAUNCHING_THREADS: usize = 8;
 /// Where so many calls have asked for work that has not begun, each launch may wait for room, however short it is.
 const FULL_QUEUE_CALLS: usize = 500;
 
@@ -144,6 +139,7 @@ pub(super) fn extract(
 fn walk(context: &Context<'_>, device: &DeviceContext) -> Held {
     let timeline = context.timeline;
     let waits = waits(context, device);
+    let mut waits = Waits::new(waits);
     let mut held = Held::default();
     let (mut busy_from, mut until, mut held_from) = (None, i64::MIN, None);
     let mut last_call = None;
@@ -151,7 +147,7 @@ fn walk(context: &Context<'_>, device: &DeviceContext) -> Held {
         let start = op.start.max(device.window().start);
         if start > until {
             held.busy_ns += busy_from.map_or(0, |from| until - from);
-            let has_waited = held_from.is_some_and(|from| waits.overlap_ns(Interval::new(from, start)) > 0);
+            let has_waited = held_from.is_some_and(|from| waits.overlap(Interval::new(from, start)));
             // What one call launches, as the nodes of a graph, is there as soon as the first of it.
             let call = op.call(timeline).filter(|call| Some(*call) != last_call);
             let call = call.map(|call| timeline.api.times.at(call as usize));
@@ -173,35 +169,81 @@ fn walk(context: &Context<'_>, device: &DeviceContext) -> Held {
 }
 
 /// When threads of the processes that use the device are in calls that wait for it, or may do so.
-fn waits(context: &Context<'_>, device: &DeviceContext) -> Union {
+fn waits(context: &Context<'_>, device: &DeviceContext) -> Vec<Interval> {
     let timeline = context.timeline;
-    let may_wait = |call: &u32| {
+    let mut room = Room { busy: Follower::new(&device.tally.busy), last_start: i64::MIN };
+    let may_wait = |call: &&u32| {
+        let call = *call;
         let class = context.calls.class_of(timeline, *call);
         !matches!(class, ApiClass::Launch | ApiClass::Memset | ApiClass::Init | ApiClass::Other)
-            || waits_for_room(device, timeline.api.times.at(*call as usize))
+            || room.waits(device, timeline.api.times.at(*call as usize))
     };
-    let calls = device.processes.iter().flat_map(|process| context.calls_of(*process, Some(device.window())));
-    let calls = calls.filter(may_wait).map(|call| timeline.api.times.at(call as usize));
+    let calls = device.telling_calls(context).iter().flatten().filter(may_wait);
+    let calls = calls.map(|call| timeline.api.times.at(*call as usize));
     let calls = calls.chain(launches_into_full_queue(timeline, device)).chain(waits_for_others(context, device));
-    Union::of(calls)
+    calls.filter(|call| call.len_ns() > 0).collect()
 }
 
-/// Whether a call that asks for work may wait until the queue of the device has room.
-fn waits_for_room(device: &DeviceContext, call: Interval) -> bool {
-    call.len_ns() >= LONG_CALL_NS && device.busy_within(call) > 0
+/// Tells of calls that ask for work whether they may wait until the queue of the device has room.
+struct Room<'all> {
+    busy: Follower<'all>,
+    last_start: i64,
+}
+
+impl<'all> Room<'all> {
+    fn waits(&mut self, device: &'all DeviceContext, call: Interval) -> bool {
+        if call.len_ns() < LONG_CALL_NS {
+            return false;
+        }
+        // Those of each thread come by start.
+        if call.start < self.last_start {
+            self.busy = Follower::new(&device.tally.busy);
+        }
+        self.last_start = call.start;
+        self.busy.overlap_ns(call) > 0
+    }
+}
+
+/// Waits, of which is asked in the order of time.
+struct Waits {
+    /// By start.
+    list: Vec<Interval>,
+    next: usize,
+    /// When the last of those ends that have begun.
+    until: i64,
+}
+
+impl Waits {
+    fn new(mut list: Vec<Interval>) -> Self {
+        // They are rows in order, one behind the other: such a sort goes through each once.
+        list.sort();
+        Self { list, next: 0, until: i64::MIN }
+    }
+
+    /// Whether any of them lies in a time, of which neither the begin nor the end is earlier than in the one before.
+    fn overlap(&mut self, time: Interval) -> bool {
+        while let Some(wait) = self.list.get(self.next).filter(|wait| wait.start < time.end) {
+            self.until = self.until.max(wait.end);
+            self.next += 1;
+        }
+        time.len_ns() > 0 && self.until > time.start
+    }
 }
 
 /// The calls before which so much stood before the device that each may have waited for room, if only for a short kernel.
 fn launches_into_full_queue(timeline: &Timeline, device: &DeviceContext) -> Vec<Interval> {
-    let (mut starts, mut last_call, mut full) = (VecDeque::new(), None, Vec::new());
+    let (mut starts, mut last_call, mut full) = ([i64::MIN; FULL_QUEUE_CALLS], None, Vec::new());
+    // The place of the oldest of them, which the next one takes.
+    let mut oldest = 0;
     for op in device.ops.in_window() {
         let Some(call) = op.call(timeline).filter(|call| Some(*call) != last_call) else { continue };
         last_call = Some(call);
         let times = timeline.api.times.at(call as usize);
-        if starts.len() == FULL_QUEUE_CALLS {
-            full.extend(starts.pop_front().filter(|first: &i64| *first > times.start).map(|_| times));
+        if starts[oldest] > times.start {
+            full.push(times);
         }
-        starts.push_back(op.start);
+        starts[oldest] = op.start;
+        oldest = (oldest + 1) % FULL_QUEUE_CALLS;
     }
     full
 }
@@ -221,25 +263,16 @@ fn waits_for_others<'all>(context: &'all Context<'_>, device: &'all DeviceContex
     let of_threads = timeline.ranges.threads.iter().filter(move |ranges| calls_device(ranges.thread));
     let in_mpi = of_threads.flat_map(|ranges| ranges.times.iter().zip(&ranges.label));
     let in_mpi = in_mpi.filter(move |(_, label)| is_mpi.get(**label as usize).copied().unwrap_or(false));
-    let launching = launching_threads(timeline, device);
+    let launching = launching_threads(context, device);
     os_calls
-        .flat_map(move |((times, _), thread)| but_for_others(context, &launching, *thread, times))
+        .flat_map(move |((times, _), thread)| but_for_others(context, launching, *thread, times))
         .chain(in_mpi.map(|(times, _)| times))
 }
 
 /// The threads that launch work of the device; none where they are too many to be held against each wait.
-fn launching_threads(timeline: &Timeline, device: &DeviceContext) -> Vec<u32> {
-    let mut threads: Vec<u32> = Vec::new();
-    for op in device.ops.in_window() {
-        let thread = op.call(timeline).and_then(|call| timeline.api.thread.get(call as usize)).copied();
-        if let Some(thread) = thread.filter(|thread| !threads.contains(thread)) {
-            if threads.len() == MAX_LAUNCHING_THREADS {
-                return Vec::new();
-            }
-            threads.push(thread);
-        }
-    }
-    threads
+fn launching_threads<'all>(context: &Context<'_>, device: &'all DeviceContext) -> &'all [u32] {
+    let threads = &device.passed(context).threads;
+    if threads.len() > MAX_LAUNCHING_THREADS { &[] } else { threads }
 }
 
 /// What of a wait in the operating system is not while another thread of the process launches work, as the one that runs the backward
@@ -266,7 +299,22 @@ fn but_for_others(context: &Context<'_>, launching: &[u32], thread: u32, wait: I
 fn tells_host(context: &Context<'_>, device: &DeviceContext) -> bool {
     let timeline = context.timeline;
     let all = ["cuda", "cu", "hip"].into_iter().flat_map(|api| TELLS_HOST.map(|call| format!("{api}{call}")));
-    let names: Vec<NameId> = all.filter_map(|name| timeline.names.find(&name)).collect();
+    let mut names: Vec<NameId> = all.filter_map(|name| timeline.names.find(&name)).collect();
+    names.retain(|name| context.api_names().iter().any(|(called, _)| called == name));
     let mut calls = device.processes.iter().flat_map(|process| context.calls_of(*process, None));
     !names.is_empty() && calls.any(|call| timeline.api.name.get(call as usize).is_some_and(|name| names.contains(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_that_began_earlier_are_found_as_long_as_they_last() {
+        let list = [(50, 60), (0, 40), (5, 10)].map(|(start, end)| Interval::new(start, end)).to_vec();
+        let mut waits = Waits::new(list);
+        let times = [(0, 0), (0, 3), (20, 30), (40, 45), (40, 50), (41, 51), (55, 80), (60, 90)];
+        let found = times.map(|(start, end)| waits.overlap(Interval::new(start, end)));
+        assert_eq!(found, [false, true, true, false, false, true, true, false]);
+    }
 }

@@ -63,7 +63,11 @@ impl LaunchShapes {
 
     /// The index of what a kernel was launched as; `None` for one of which nothing is known.
     pub(super) fn index_of(&self, timeline: &Timeline, kernel: u32) -> Option<u32> {
-        let shape = *timeline.kernels.shape.get(kernel as usize)?;
+        self.index_of_shape(*timeline.kernels.shape.get(kernel as usize)?)
+    }
+
+    /// The same of a kernel shape, by its index.
+    pub(super) fn index_of_shape(&self, shape: u32) -> Option<u32> {
         self.of_shape.get(shape as usize).copied().filter(|index| *index != NONE)
     }
 

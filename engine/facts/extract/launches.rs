@@ -101,6 +101,11 @@ impl Launches {
         Self { first_start_ns, min_ns: i64::MAX, longest_ns: -1, ..Self::default() }
     }
 
+    /// With room for so many.
+    pub(super) fn with_capacity(first_start_ns: i64, count: usize) -> Self {
+        Self { durations: Vec::with_capacity(count), ..Self::new(first_start_ns) }
+    }
+
     /// Adds a launch, of which `part_ns` lie in the window.
     pub(super) fn add(&mut self, timeline: &Timeline, op: Op, part_ns: i64, is_migrating: bool) {
         self.durations.push(part_ns);
@@ -125,7 +130,12 @@ impl Launches {
 
     /// Adds those of another launch shape of the kernel.
     pub(super) fn absorb(&mut self, other: Self) {
-        self.durations.extend(other.durations);
+        // Most kernels have one launch shape.
+        if self.durations.is_empty() {
+            self.durations = other.durations;
+        } else {
+            self.durations.extend(other.durations);
+        }
         self.sum_ns += other.sum_ns;
         self.spread.absorb(other.spread);
         self.min_ns = self.min_ns.min(other.min_ns);

@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
-use super::DeviceContext;
 use super::projection::{STEP, told_name};
+use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
@@ -12,8 +12,9 @@ use crate::timeline::{NONE, ThreadRanges, Timeline};
 /// A range that holds a smaller part of it does not tell what it is.
 const MIN_SHARE: f64 = 0.5;
 
-pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
-    first_batch(timeline, device, facts);
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let timeline = context.timeline;
+    first_batch(context, device, facts);
     let labels = &timeline.ranges.labels;
     let is_step: Vec<bool> = labels.iter().map(|label| timeline.name(label.name).starts_with(STEP)).collect();
     // Where steps repeat, what comes before the first of them is no part of the others.
@@ -72,9 +73,14 @@ pub(super) fn steps_with(timeline: &Timeline, device: &DeviceContext, is_of: imp
 }
 
 /// How long the program waited for batches of data before all GPU work: no window holds that.
-fn first_batch(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+fn first_batch(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let timeline = context.timeline;
     let Some(first_op) = device.ops.all_ops().next().map(|op| op.interval().start) else { return };
-    let is_loading = timeline.loading_labels();
+    let is_loading = context.timeline.loading_labels();
+    if !is_loading.contains(&true) {
+        facts.set("first_batch_ns", 0_i64);
+        return;
+    }
     let loads = |label: u32| is_loading.get(label as usize).copied().unwrap_or(false);
     let mut longest: Option<(i64, u32)> = None;
     let mut most_ns = 0;

@@ -34,6 +34,7 @@ mod launches;
 mod lead;
 mod made_again;
 mod metrics;
+mod once;
 mod one_window;
 mod operators;
 mod optimizer;
@@ -115,6 +116,7 @@ struct Context<'timeline> {
     recorded: Option<Interval>,
     /// What [`Context::folded`] gives.
     folded: std::sync::OnceLock<projection::Folded>,
+    once: once::OfRecording,
 }
 
 /// One device with everything that was tallied of it.
@@ -131,6 +133,7 @@ struct DeviceContext {
     processes: Vec<u32>,
     /// Whether the report has API calls of a process that ran work on it, and is whole: else nothing tells which idle time there was.
     knows_host: bool,
+    once: once::OfDevice,
 }
 
 impl DeviceContext {
@@ -316,7 +319,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     tuning::extract(context, device, &mut part.device);
     cells::extract(context.timeline, device, &mut part.device);
     recomputed::extract(context.timeline, device, &mut part.device);
-    lead::extract(context.timeline, device, &mut part.device);
+    lead::extract(context, device, &mut part.device);
 }
 
 fn groups_of_events(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
@@ -377,13 +380,25 @@ impl<'timeline> Context<'timeline> {
             asked_phase: view.phase,
             recorded,
             folded: std::sync::OnceLock::new(),
+            once: once::OfRecording::default(),
         };
         for (((ops, pass), idle), told) in ops.into_iter().zip(passes).zip(readings).zip(told) {
             let processes = processes::of(timeline, &ops);
             let knows_host =
                 !timeline.source.is_damaged && processes.iter().any(|process| context.knows_calls_of(*process));
             let DevicePass { tally, storms, main_thread } = pass;
-            context.devices.push(DeviceContext { ops, tally, idle, storms, told, main_thread, processes, knows_host });
+            let once = once::OfDevice::default();
+            context.devices.push(DeviceContext {
+                ops,
+                tally,
+                idle,
+                storms,
+                told,
+                main_thread,
+                processes,
+                knows_host,
+                once,
+            });
         }
         Ok(context)
     }

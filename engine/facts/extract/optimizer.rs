@@ -4,10 +4,14 @@ use std::cmp::Reverse;
 
 use foldhash::{HashMap, HashSet};
 
+use super::by_index::ByIndex;
 use super::steps::are_rounds;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{OPTIMIZER_STEP, Op, OpKind};
+use crate::timeline::columns::KernelShape;
+use crate::timeline::interval::Interval;
+use crate::timeline::union::Follower;
 use crate::timeline::{NONE, NameId, Timeline, Times};
 
 /// The operator that fills a gradient as large as the whole table of an embedding, of which a batch uses some rows.
@@ -21,36 +25,44 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if !is_step.contains(&true) {
         return;
     }
-    let steps = OptimizerSteps::new(timeline, &is_step);
-    let (mut kernel_count, mut together_count, mut beside_rounds_count, mut kernel_ns) = (0, 0, 0, 0_i64);
-    let mut joint: HashMap<NameId, bool> = HashMap::default();
-    let mut of_names: HashMap<NameId, i64> = HashMap::default();
+    let mut steps = context.optimizer_steps().follow();
+    let are_rounds = are_rounds(device);
+    let mut rounds = Follower::new(&device.told.rounds);
+    let (mut kernel_count, mut beside_rounds_count, mut kernel_ns) = (0, 0, 0_i64);
+    let mut of_shapes: ByIndex<(i64, i64)> = ByIndex::default();
     // The host may be steps ahead: the window of the GPU holds kernels of other steps than that of the host.
     let mut launching: HashSet<Step> = HashSet::default();
+    let mut last_step = None;
     for op in device.ops.in_window().filter(|op| op.kind == OpKind::Kernel) {
         let Some(step) = steps.step_of(timeline, op) else { continue };
-        launching.insert(step);
-        let shape = timeline.kernels.shape_of(op.index);
-        let name = shape.full_name;
+        if last_step.replace(step) != Some(step) {
+            launching.insert(step);
+        }
         let own_ns = op.interval().clip(device.window()).len_ns();
-        let of_name = of_names.entry(shape.name).or_default();
-        *of_name = of_name.saturating_add(own_ns);
-        let is_joint = || TOGETHER.iter().any(|part| timeline.name(name).contains(part));
+        if let Some(shape) = timeline.kernels.shape.get(op.index as usize) {
+            let (sum_ns, count) = of_shapes.of(*shape, Default::default);
+            *sum_ns = sum_ns.saturating_add(own_ns);
+            *count += 1;
+        }
         kernel_count += 1;
-        beside_rounds_count += i64::from(device.told.rounds.overlap_ns(op.interval()) == 0);
+        beside_rounds_count += i64::from(are_rounds && rounds.overlap_ns(op.interval()) == 0);
         kernel_ns = kernel_ns.saturating_add(own_ns);
-        together_count += i64::from(*joint.entry(name).or_insert_with(is_joint));
     }
     if kernel_count == 0 {
         return;
     }
     facts.set("optimizer_step_count", launching.len() as i64);
     facts.set("optimizer_kernel_count", kernel_count);
-    facts.set("optimizer_joint_kernel_count", together_count);
-    if are_rounds(device) {
+    facts.set("optimizer_joint_kernel_count", joint_count(timeline, &of_shapes));
+    if are_rounds {
         facts.set("optimizer_beside_rounds_kernel_count", beside_rounds_count);
     }
     facts.set("optimizer_kernel_sum_ns", kernel_ns);
+    let mut of_names: HashMap<NameId, i64> = HashMap::default();
+    for (shape, (sum_ns, _)) in of_shapes.iter() {
+        let of_name = of_names.entry(name_of(timeline, *shape).name).or_default();
+        *of_name = of_name.saturating_add(*sum_ns);
+    }
     let main = of_names.into_iter().max_by_key(|(name, ns)| (*ns, Reverse(timeline.name(*name))));
     if let Some((name, ns)) = main {
         facts.set("optimizer_main_kernel", timeline.name(name));
@@ -66,10 +78,26 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     );
 }
 
+/// What a kernel shape is of.
+fn name_of(timeline: &Timeline, shape: u32) -> KernelShape {
+    timeline.kernels.shapes.get(shape as usize).copied().unwrap_or_default()
+}
+
+/// How many of some launches, by kernel shape, are of kernels that update many parameters at once.
+fn joint_count(timeline: &Timeline, of_shapes: &ByIndex<(i64, i64)>) -> i64 {
+    let mut joint: HashMap<NameId, bool> = HashMap::default();
+    let mut is_joint = |shape: u32| {
+        let name = name_of(timeline, shape).full_name;
+        *joint.entry(name).or_insert_with(|| TOGETHER.iter().any(|part| timeline.name(name).contains(part)))
+    };
+    of_shapes.iter().filter(|(shape, _)| is_joint(*shape)).map(|(_, (_, count))| count).sum()
+}
+
 /// How long kernels run that make dense gradients of embeddings; `None` where no such operator is recorded.
 fn dense_gradients_ns(timeline: &Timeline, device: &DeviceContext) -> Option<i64> {
     let is_dense = timeline.labels_beginning(DENSE_GRADIENT);
     let ranges = is_dense.contains(&true).then(|| OptimizerSteps::new(timeline, &is_dense))?;
+    let mut ranges = ranges.follow();
     let kernels = device.ops.in_window().filter(|op| op.kind == OpKind::Kernel && ranges.launched(timeline, *op));
     Some(kernels.map(|op| op.interval().clip(device.window()).len_ns()).fold(0, i64::saturating_add))
 }
@@ -86,7 +114,8 @@ pub(super) struct OptimizerSteps {
 impl OptimizerSteps {
     /// Those that are marked.
     pub(super) fn of(timeline: &Timeline) -> Self {
-        Self::new(timeline, &timeline.labels_beginning(OPTIMIZER_STEP))
+        let is_step = timeline.labels_beginning(OPTIMIZER_STEP);
+        if is_step.contains(&true) { Self::new(timeline, &is_step) } else { Self::default() }
     }
 
     fn new(timeline: &Timeline, is_step: &[bool]) -> Self {
@@ -108,18 +137,82 @@ impl OptimizerSteps {
         Self { by_thread }
     }
 
+    /// Tells of one operation after the other in which of them it was launched.
+    pub(super) fn follow(&self) -> Following<'_> {
+        Following { steps: self, known: None }
+    }
+
+    /// What is known of all that a thread launches around a moment.
+    fn around(&self, thread: u32, at: i64) -> Known {
+        let all = Known { thread, during: Interval::new(i64::MIN, i64::MAX), step: None };
+        let Some(times) = self.by_thread.get(&thread) else { return all };
+        let next = times.partition_point(0, |range| range.start <= at);
+        let until = times.get(next).map_or(i64::MAX, |range| range.start);
+        let Some((last, range)) = next.checked_sub(1).and_then(|last| Some((last, times.get(last)?))) else {
+            return Known { during: Interval::new(i64::MIN, until), ..all };
+        };
+        if range.end > at {
+            let during = Interval::new(range.start, range.end.min(until));
+            return Known { during, step: Some((thread, last)), ..all };
+        }
+        Known { during: Interval::new(range.end.max(range.start), until), ..all }
+    }
+}
+
+/// In which step one operation after the other was launched: mostly in that of the one before.
+pub(super) struct Following<'steps> {
+    steps: &'steps OptimizerSteps,
+    known: Option<Known>,
+}
+
+/// The step in which a thread launches whatever it launches during some time.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    thread: u32,
+    during: Interval,
+    step: Option<Step>,
+}
+
+impl Following<'_> {
     /// Whether an operation was launched in one of them.
-    pub(super) fn launched(&self, timeline: &Timeline, op: Op) -> bool {
+    pub(super) fn launched(&mut self, timeline: &Timeline, op: Op) -> bool {
         self.step_of(timeline, op).is_some()
     }
 
     /// In which of them an operation was launched.
-    fn step_of(&self, timeline: &Timeline, op: Op) -> Option<Step> {
-        let call = op.call(timeline).filter(|_| !self.by_thread.is_empty())?;
+    fn step_of(&mut self, timeline: &Timeline, op: Op) -> Option<Step> {
+        let call = op.call(timeline).filter(|_| !self.steps.by_thread.is_empty())?;
         let thread = timeline.api.thread.get(call as usize).copied().unwrap_or(NONE);
         let at = timeline.api.times.start(call as usize);
-        let times = self.by_thread.get(&thread)?;
-        let last = times.partition_point(0, |range| range.start <= at).checked_sub(1)?;
-        times.get(last).filter(|range| range.end > at).map(|_| (thread, last))
+        let tells = |known: &Known| known.thread == thread && known.during.start <= at && at < known.during.end;
+        let known = self.known.filter(tells).unwrap_or_else(|| self.steps.around(thread, at));
+        self.known = Some(known);
+        known.step
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_followed_as_they_are_searched() {
+        let steps: Times =
+            [(10, 20), (20, 25), (30, 40)].map(|(start, end)| Interval::new(start, end)).into_iter().collect();
+        let steps = OptimizerSteps { by_thread: [(7, steps)].into_iter().collect() };
+        let expected = |at: i64| match at {
+            10..20 => Some((7, 0)),
+            20..25 => Some((7, 1)),
+            30..40 => Some((7, 2)),
+            _ => None,
+        };
+        for at in 0..50 {
+            let known = steps.around(7, at);
+            assert!(known.during.start <= at && at < known.during.end);
+            for other in (0..50).filter(|other| known.during.start <= *other && *other < known.during.end) {
+                assert_eq!(known.step, expected(other), "{at} {other}");
+            }
+            assert_eq!(steps.around(8, at).step, None);
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Rows of matrix products that a loop launches one by one: the same few kernels again and again in a stream, a product among them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use super::by_index::ByIndex;
 use super::tally::kernel_name;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
@@ -16,18 +17,19 @@ const MIN_REPEAT_COUNT: usize = 16;
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
     let is_product = |name: NameId| context.traits.get(name as usize).is_some_and(|traits| traits.is_matrix_product);
-    let mut streams: BTreeMap<u32, Vec<NameId>> = BTreeMap::new();
-    let backward = backward_threads(timeline);
-    let is_backward =
-        |call: u32| timeline.api.thread.get(call as usize).is_some_and(|thread| backward.contains(thread));
-    for op in device.ops.in_window().filter(|op| !op.call(timeline).is_some_and(is_backward)) {
-        if let Some(name) = kernel_name(timeline, op) {
-            streams.entry(op.stream(timeline)).or_default().push(name);
-        }
+    let products = device.passed(context).shapes.iter().zip(&timeline.kernels.shapes);
+    let products = products.filter(|(of, shape)| of.launch_count > 0 && is_product(shape.name));
+    if products.map(|(of, _)| of.launch_count).sum::<i64>() < MIN_REPEAT_COUNT as i64 {
+        return;
     }
+    let streams = streams(timeline, device);
+    // There is a product in each turn.
+    let has_enough = |names: &[NameId]| {
+        names.iter().filter(|name| is_product(**name)).take(MIN_REPEAT_COUNT).count() == MIN_REPEAT_COUNT
+    };
     let mut kernel_count = 0;
     let mut longest: Option<Row> = None;
-    for names in streams.values().filter(|names| names.iter().any(|name| is_product(*name))) {
+    for (_, names) in streams.iter().filter(|(_, names)| has_enough(names)) {
         for row in rows(names, MAX_PERIOD, MIN_REPEAT_COUNT) {
             if !names[row.first..row.first + row.period].iter().any(|name| is_product(*name)) {
                 continue;
@@ -44,6 +46,24 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("product_row_period_count", row.period as i64);
 }
 
+/// The kernels of each stream that no backward pass launches, in the order of the streams.
+fn streams(timeline: &Timeline, device: &DeviceContext) -> Vec<(u32, Vec<NameId>)> {
+    let backward = backward_threads(timeline);
+    let is_backward =
+        |call: u32| timeline.api.thread.get(call as usize).is_some_and(|thread| backward.contains(thread));
+    let mut streams: ByIndex<Vec<NameId>> = ByIndex::default();
+    for op in device.ops.in_window() {
+        let Some(name) = kernel_name(timeline, op) else { continue };
+        // Mostly there are no such threads, and then nothing is asked of the call.
+        if backward.is_empty() || !op.call(timeline).is_some_and(is_backward) {
+            streams.of(op.stream(timeline), Vec::new).push(name);
+        }
+    }
+    let mut streams = streams.into_list();
+    streams.sort_unstable_by_key(|(stream, _)| *stream);
+    streams
+}
+
 /// How PyTorch marks each node of its backward pass.
 const BACKWARD_RANGE: &str = "autograd::engine::evaluate_function";
 
@@ -51,6 +71,9 @@ const BACKWARD_RANGE: &str = "autograd::engine::evaluate_function";
 fn backward_threads(timeline: &Timeline) -> BTreeSet<u32> {
     let labels = &timeline.ranges.labels;
     let is_node: Vec<bool> = labels.iter().map(|label| timeline.name(label.name).starts_with(BACKWARD_RANGE)).collect();
+    if !is_node.contains(&true) {
+        return BTreeSet::new();
+    }
     let has_node = |labels: &[u32]| labels.iter().any(|label| is_node.get(*label as usize) == Some(&true));
     timeline.ranges.threads.iter().filter(|ranges| has_node(&ranges.label)).map(|ranges| ranges.thread).collect()
 }

@@ -1,6 +1,7 @@
 //! Which ranges launched the work of a device: its time is counted for every range that was open on the launching thread.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 use foldhash::HashMap;
 
@@ -148,49 +149,69 @@ pub(super) struct Projection {
 impl Projection {
     pub(super) fn new(context: &Context<'_>, device: &DeviceContext, folded: &Folded) -> Self {
         let timeline = context.timeline;
-        let mut launched: Vec<Launched> = Vec::new();
         let mut projection = Self::default();
         let mut kernels = Follower::new(&device.tally.kernels_run);
-        let gradients = folded.carrying_gradients();
+        // How long what each call asked for takes; `None` of calls that asked for nothing here.
+        let mut of_calls: Vec<Option<NonZeroU64>> = vec![None; timeline.api.len()];
+        let mut exposed: Vec<Exposed> = Vec::new();
         for op in device.ops.in_window() {
             let part = op.interval().clip(device.window());
             let is_copy = op.kind == OpKind::Copy;
             let exposed_ns = if is_copy { part.len_ns() - kernels.overlap_ns(part) } else { 0 };
             projection.exposed_copy_ns += exposed_ns;
             let Some(call) = op.call(timeline) else { continue };
-            let thread = timeline.api.thread.get(call as usize).copied().unwrap_or(NONE);
-            if thread != NONE {
+            if let Some(of_call) = of_calls.get_mut(call as usize) {
+                let before = of_call.map_or(1, NonZeroU64::get);
+                *of_call = NonZeroU64::new(before.saturating_add(part.len_ns().unsigned_abs()));
+            }
+            if exposed_ns > 0 {
+                let thread = timeline.api.thread.get(call as usize).copied().unwrap_or(NONE);
                 let at = timeline.api.times.start(call as usize);
-                let is_to_host =
-                    is_copy && timeline.copies.direction.get(op.index as usize) == Some(&Direction::DeviceToHost);
-                launched.push(Launched { thread, at, ns: part.len_ns(), exposed_ns, is_to_host });
+                let is_to_host = timeline.copies.direction.get(op.index as usize) == Some(&Direction::DeviceToHost);
+                exposed.push(Exposed { thread, at, ns: exposed_ns, is_to_host });
             }
         }
-        launched.sort_unstable_by_key(|launched| (launched.thread, launched.at));
-        for of_thread in launched.chunk_by(|a, b| a.thread == b.thread) {
-            let thread = of_thread.first().map_or(NONE, |first| first.thread);
-            if let Some(ranges) = timeline.ranges.of_thread(thread) {
-                let process = timeline.process_of(thread);
-                projection.of_thread(process, (ranges, of_thread), folded);
-                projection.gradients_of_thread((ranges, of_thread), folded, &gradients);
-            }
+        exposed.sort_unstable_by_key(|exposed| (exposed.thread, exposed.at));
+        let gradients = folded.carrying_gradients();
+        for ranges in timeline.ranges.threads.iter().filter(|ranges| ranges.thread != NONE) {
+            let process = timeline.process_of(ranges.thread);
+            projection.of_thread(context, (process, ranges), &of_calls);
+            let first = exposed.partition_point(|exposed| exposed.thread < ranges.thread);
+            let last = exposed.partition_point(|exposed| exposed.thread <= ranges.thread);
+            let exposed = exposed.get(first..last).unwrap_or_default();
+            projection.copies_of_thread((ranges, exposed), folded);
+            projection.gradients_of_thread((ranges, exposed), folded, &gradients);
         }
         projection
     }
 
-    fn of_thread(&mut self, process: u32, (ranges, launched): (&ThreadRanges, &[Launched]), folded: &Folded) {
+    /// Adds what a thread launched, in the order of its calls.
+    fn of_thread(
+        &mut self,
+        context: &Context<'_>,
+        (process, ranges): (u32, &ThreadRanges),
+        of_calls: &[Option<NonZeroU64>],
+    ) {
         let mut labels = OpenRanges::of(ranges, Some);
-        let mut groups = OpenRanges::of(ranges, |label| folded.group_of(label));
-        for work in launched {
-            labels.book(work.at, work.ns);
-            if work.exposed_ns > 0 {
-                groups.book(work.at, work.exposed_ns);
+        for call in context.calls.of_thread(ranges.thread) {
+            if let Some(ns) = of_calls.get(*call as usize).copied().flatten() {
+                let at = context.timeline.api.times.start(*call as usize);
+                labels.book(at, i64::try_from(ns.get() - 1).unwrap_or(i64::MAX));
             }
         }
         for (label, sum) in labels.finish() {
             let of_label = self.sum_ns.entry((process, label)).or_default();
             *of_label = of_label.saturating_add(sum.all_ns);
         }
+    }
+
+    /// Adds its exposed copies.
+    fn copies_of_thread(&mut self, (ranges, exposed): (&ThreadRanges, &[Exposed]), folded: &Folded) {
+        if exposed.is_empty() {
+            return;
+        }
+        let mut groups = OpenRanges::of(ranges, |label| folded.group_of(label));
+        exposed.iter().for_each(|copy| groups.book(copy.at, copy.ns));
         for (group, sum) in groups.finish() {
             self.exposed_copies.entry(group).or_default().add(sum);
         }
@@ -199,7 +220,7 @@ impl Projection {
     /// Copies to the host, in the groups that `gradients` marks.
     fn gradients_of_thread(
         &mut self,
-        (ranges, launched): (&ThreadRanges, &[Launched]),
+        (ranges, exposed): (&ThreadRanges, &[Exposed]),
         folded: &Folded,
         gradients: &[bool],
     ) {
@@ -208,8 +229,8 @@ impl Projection {
         }
         let carries = |group: &u32| gradients.get(*group as usize).copied().unwrap_or(false);
         let mut groups = OpenRanges::of(ranges, |label| folded.group_of(label).filter(carries));
-        for work in launched.iter().filter(|work| work.is_to_host && work.exposed_ns > 0) {
-            groups.book(work.at, work.exposed_ns);
+        for copy in exposed.iter().filter(|copy| copy.is_to_host) {
+            groups.book(copy.at, copy.ns);
         }
         for (group, sum) in groups.finish() {
             self.gradient_copies.entry(group).or_default().add(sum);
@@ -311,13 +332,12 @@ impl<'timeline, Key: Fn(u32) -> Option<u32>> OpenRanges<'timeline, Key> {
     }
 }
 
-/// An operation by the call that launched it.
-struct Launched {
+/// A copy, as far as it is exposed, by the call that asked for it.
+struct Exposed {
     thread: u32,
     at: i64,
     ns: i64,
-    exposed_ns: i64,
-    /// Whether it is a copy from a device to the host.
+    /// Whether it is one from a device to the host.
     is_to_host: bool,
 }
 

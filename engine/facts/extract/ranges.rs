@@ -66,7 +66,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     let projection = Projection::new(context, device, folded);
     let told =
         Told { groups: &groups, folded, projection: &projection, all_holding: all_holding(device, &groups, folded) };
-    of_device(timeline, device, &told, &mut part.device);
+    of_device(context, device, &told, &mut part.device);
     let most = (context.max_entities() / device.processes.len().max(1)).clamp(1, MAX_BY_TIME);
     let (mut told_count, mut keys) = (0, HashSet::default());
     for process in device.processes.iter().take(context.max_entities()) {
@@ -85,13 +85,13 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
 }
 
 /// Which ranges most of a device's idle time, and of its exposed copies, lies in.
-fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts: &mut Entity) {
+fn of_device(context: &Context<'_>, device: &DeviceContext, told: &Told<'_>, facts: &mut Entity) {
+    let timeline = context.timeline;
     facts.set_some("too_deep_range_count", Some(device.idle.too_deep_count).filter(|count| *count > 0));
     let of_host = |idle: &RangeIdle| InGroup { all_ns: idle.host_ns, innermost_ns: idle.innermost_host_ns };
     let of_blocked = |idle: &RangeIdle| InGroup { all_ns: idle.blocked_ns, innermost_ns: idle.innermost_blocked_ns };
     // What fetches data has facts of its own, as calls of MPI have.
-    let left_out: BTreeSet<u32> =
-        loading_groups(timeline, told).into_iter().chain(mpi_groups(timeline, told)).collect();
+    let left_out: BTreeSet<u32> = loading_groups(context, told).into_iter().chain(mpi_groups(timeline, told)).collect();
     if let Some((range, ns)) = main_range(told, (device.account_ns(Account::IdleHost), of_host), &left_out) {
         facts.set("idle_host_range", told.folded.name(range));
         facts.set("idle_host_range_ns", ns);
@@ -109,7 +109,7 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
         facts.set("idle_blocked_range", told.folded.name(range));
         facts.set("idle_blocked_range_ns", ns);
     }
-    loading(timeline, device, told.groups, facts);
+    loading(context, device, told.groups, facts);
     launching(device, told, facts);
     let projection = told.projection;
     let is_marked = |group: &u32| told.is_marked(*group);
@@ -182,8 +182,9 @@ const LOADING_SOURCE: SourceFacts = SourceFacts {
 };
 
 /// How much of the idle time went into fetching the next batch of data, and whether the loop prepares it itself.
-fn loading(timeline: &Timeline, device: &DeviceContext, groups: &[Group], facts: &mut Entity) {
-    let is_loading = timeline.loading_labels();
+fn loading(context: &Context<'_>, device: &DeviceContext, groups: &[Group], facts: &mut Entity) {
+    let timeline = context.timeline;
+    let is_loading = context.timeline.loading_labels();
     let of_loading = |group: &&Group| is_loading.get(group.label as usize).copied().unwrap_or(false);
     let mut all = Sums::default();
     let mut has_workers = Some(false);
@@ -261,8 +262,8 @@ fn mpi_groups(timeline: &Timeline, told: &Told<'_>) -> BTreeSet<u32> {
 }
 
 /// The groups of ranges in which the loop fetches its next batch.
-fn loading_groups(timeline: &Timeline, told: &Told<'_>) -> BTreeSet<u32> {
-    let is_loading = timeline.loading_labels();
+fn loading_groups(context: &Context<'_>, told: &Told<'_>) -> BTreeSet<u32> {
+    let is_loading = context.timeline.loading_labels();
     let loading = (0_u32..).zip(is_loading).filter(|(_, is_loading)| **is_loading);
     loading.filter_map(|(label, _)| told.folded.group_of(label)).collect()
 }

@@ -33,14 +33,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let mut first = None;
     // All copies of a graph have one call, and the host waits for them once.
     let (mut readbacks, mut waits) = (HashSet::default(), HashSet::default());
-    let checkers = checkers(timeline);
-    let mut since_checker = CHECKED_COUNT;
     let fetched = fetched(timeline, device);
-    for op in device.ops.in_window() {
-        since_checker = if is_checker(timeline, &checkers, op) { 0 } else { since_checker.saturating_add(1) };
-        if op.kind != OpKind::Copy || since_checker < CHECKED_COUNT {
-            continue;
-        }
+    for op in unchecked_copies(timeline, device) {
         let index = op.index as usize;
         let is_tiny = timeline.copies.bytes[index] <= READBACK_BYTES
             && timeline.copies.direction[index] == Direction::DeviceToHost;
@@ -82,6 +76,9 @@ const FETCH_COUNT: usize = 8;
 /// The copies to the host that come in such a run.
 fn fetched(timeline: &Timeline, device: &DeviceContext) -> HashSet<u32> {
     let (mut fetched, mut run) = (HashSet::default(), Vec::new());
+    if device.ops.copies_in_window().nth(FETCH_COUNT).is_none() {
+        return fetched;
+    }
     for op in device.ops.in_window() {
         let is_to_host = || timeline.copies.direction[op.index as usize] == Direction::DeviceToHost;
         match op.kind {
@@ -100,6 +97,23 @@ fn end_run(run: &mut Vec<(u32, Option<u32>)>, fetched: &mut HashSet<u32>) {
         fetched.extend(run.iter().map(|(index, _)| *index));
     }
     run.clear();
+}
+
+/// The copies but for those behind a kernel that checks.
+fn unchecked_copies(timeline: &Timeline, device: &DeviceContext) -> Vec<Op> {
+    let checkers = checkers(timeline);
+    if !checkers.contains(&true) {
+        return device.ops.copies_in_window().collect();
+    }
+    let mut since_checker = CHECKED_COUNT;
+    let mut copies = Vec::new();
+    for op in device.ops.in_window() {
+        since_checker = if is_checker(timeline, &checkers, op) { 0 } else { since_checker.saturating_add(1) };
+        if op.kind == OpKind::Copy && since_checker >= CHECKED_COUNT {
+            copies.push(op);
+        }
+    }
+    copies
 }
 
 /// By index of the name, whether kernels of that name look for what another kernel wrote beside its buffers, as TensorFlow and
@@ -140,8 +154,8 @@ fn waits_of(context: &Context<'_>, call: u32) -> Vec<u32> {
 
 /// The waits of the host, and the copy calls that hold it up.
 fn all_waits(context: &Context<'_>, device: &DeviceContext) -> Vec<u32> {
-    let (timeline, window) = (context.timeline, device.window());
-    let calls = device.processes.iter().flat_map(|process| context.calls_of(*process, Some(window)));
+    let timeline = context.timeline;
+    let calls = device.telling_calls(context).iter().flatten().copied();
     let waits = calls.filter(|call| {
         matches!(context.calls.class_of(timeline, *call), ApiClass::Wait(_))
             || context.calls.activity.get(*call as usize) == Some(&Activity::CopyCall)

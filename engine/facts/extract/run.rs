@@ -64,7 +64,7 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     facts.set("framework", framework);
     facts.set_some("framework_evidence", evidence);
     facts.set_some("serving_engine", framework::serving_engine(timeline));
-    surroundings(timeline, facts);
+    surroundings(context, facts);
     sampled_cuda(timeline, facts);
     facts.set_some("cuda_profiler_start_ns", cuda_profiler_start(timeline));
     facts.set_some("gpu_library", gpu_library(timeline));
@@ -84,13 +84,15 @@ fn calls(context: &Context<'_>, facts: &mut Entity) {
     if timeline.api.is_empty() {
         return;
     }
-    let launches = timeline.api.name.iter().filter(|name| context.calls.class[**name as usize] == ApiClass::Launch);
+    let count_of = |is_of: &dyn Fn(NameId) -> bool| {
+        let own = context.api_names().iter().filter(|(name, _)| is_of(*name));
+        own.map(|(_, count)| count).sum::<i64>()
+    };
     let failed = failed_launches(context);
-    facts.set("launch_call_count", launches.count() as i64 - failed);
-    let is_wait = |name: &&NameId| matches!(context.calls.class[**name as usize], ApiClass::Wait(_));
-    facts.set("sync_call_count", timeline.api.name.iter().filter(is_wait).count() as i64);
-    let is_graph = |name: &&NameId| is_graph_launch(timeline.name(**name));
-    facts.set("graph_launch_call_count", timeline.api.name.iter().filter(is_graph).count() as i64);
+    facts.set("launch_call_count", count_of(&|name| context.calls.class[name as usize] == ApiClass::Launch) - failed);
+    let is_wait = |name: NameId| matches!(context.calls.class[name as usize], ApiClass::Wait(_));
+    facts.set("sync_call_count", count_of(&is_wait));
+    facts.set("graph_launch_call_count", count_of(&|name| is_graph_launch(timeline.name(name))));
     facts.set_some("failed_launch_count", Some(failed).filter(|_| !timeline.lacks_return_codes));
     facts.set("is_torn_down", is_torn_down(timeline));
     errors(context, facts);
@@ -190,15 +192,18 @@ fn errors_of_program<'all>(context: &'all Context<'_>) -> impl Fn(&ApiError) -> 
     };
     let any = api.errors.iter().any(|error| api::is_of_tear_down(error.code));
     // A program calls few functions, many times.
-    let mut working: HashSet<NameId> = if any { api.name.iter().copied().collect() } else { HashSet::default() };
-    working.retain(works);
-    let calls = api.times.iter().zip(&api.name).filter(|(_, name)| working.contains(*name));
+    let names = if any { context.api_names() } else { &[] };
+    let working: HashSet<NameId> = names.iter().map(|(name, _)| *name).filter(works).collect();
+    // Where nothing is of that kind, none of the many calls is looked at.
+    let rows = if working.is_empty() { 0 } else { api.len() };
+    let calls = api.times.iter().zip(&api.name).take(rows).filter(|(_, name)| working.contains(*name));
     let last_work = calls.map(|(call, _)| call.start).max();
     move |error| !api::is_of_tear_down(error.code) || last_work.is_some_and(|last| last >= error.first_ns)
 }
 
 /// What is known of the machine and of how the program ended.
-fn surroundings(timeline: &Timeline, facts: &mut Entity) {
+fn surroundings(context: &Context<'_>, facts: &mut Entity) {
+    let timeline = context.timeline;
     let surroundings = &timeline.surroundings;
     facts.set("is_wsl", surroundings.is_wsl);
     facts.set("is_linux_host", surroundings.is_linux_host);
@@ -211,11 +216,10 @@ fn surroundings(timeline: &Timeline, facts: &mut Entity) {
         facts.set_some("output_error_function", place.function.as_deref());
     }
     facts.set("device_records_arrived", surroundings.has_device_records);
-    let managed = timeline.names.find("cudaMallocManaged").into_iter().chain(timeline.names.find("cuMemAllocManaged"));
-    let managed: Vec<NameId> = managed.collect();
     if !timeline.api.is_empty() {
-        let allocations = timeline.api.name.iter().filter(|name| managed.contains(name)).count();
-        facts.set("managed_allocation_count", allocations as i64);
+        let is_managed = |name: NameId| matches!(timeline.name(name), "cudaMallocManaged" | "cuMemAllocManaged");
+        let allocations = context.api_names().iter().filter(|(name, _)| is_managed(*name));
+        facts.set("managed_allocation_count", allocations.map(|(_, count)| count).sum::<i64>());
     }
 }
 
@@ -327,14 +331,20 @@ const LAST_CALL_COUNT: usize = 20;
 /// Whether what the program called last frees, destroys and waits, and nothing else: it came to its end.
 fn is_torn_down(timeline: &Timeline) -> bool {
     let api = &timeline.api;
-    let mut calls: Vec<(i64, NameId)> =
-        api.times.iter().zip(&api.name).map(|(call, name)| (call.start, *name)).collect();
-    if calls.len() < LAST_CALL_COUNT {
+    if api.len() < LAST_CALL_COUNT {
         return false;
     }
-    let at = calls.len() - LAST_CALL_COUNT;
-    calls.select_nth_unstable(at);
-    let last = calls[at..].iter().map(|(_, name)| timeline.name(*name));
+    // They mostly are in order: from the end on, few are later than the last that are known.
+    let mut last: Vec<(i64, NameId)> = Vec::new();
+    for (call, name) in api.times.iter().zip(&api.name).rev() {
+        let call = (call.start, *name);
+        if last.len() == LAST_CALL_COUNT && last.last().is_some_and(|least| call <= *least) {
+            continue;
+        }
+        last.truncate(LAST_CALL_COUNT - 1);
+        last.insert(last.partition_point(|other| *other > call), call);
+    }
+    let last = last.into_iter().map(|(_, name)| timeline.name(name));
     let undoes = |name: &str| {
         ["Free", "Destroy", "Unregister", "Unload", "Release", "Reset"].iter().any(|part| name.contains(part))
     };

@@ -98,8 +98,8 @@ fn of_ops(context: &Context<'_>, device: &DeviceContext, groups: &Groups, times:
 
 fn of_waits(context: &Context<'_>, device: &DeviceContext, groups: &Groups, times: &mut HashMap<usize, Times>) {
     let (timeline, window) = (context.timeline, device.window());
-    for process in &device.processes {
-        for call in context.calls_of(*process, Some(window)) {
+    for (process, calls) in device.processes.iter().zip(device.telling_calls(context)) {
+        for call in calls.iter().copied() {
             if !matches!(context.calls.class_of(timeline, call), ApiClass::Wait(_)) {
                 continue;
             }

@@ -6,6 +6,37 @@ pub(super) fn median<T: Ord + Copy>(values: &mut [T]) -> Option<T> {
     Some(*values.select_nth_unstable(middle).1)
 }
 
+/// Many durations of which the middle one is asked for: nearly all fit into half of the memory.
+#[derive(Debug, Default)]
+pub(super) struct Durations {
+    short_ns: Vec<u32>,
+    long_ns: Vec<i64>,
+}
+
+impl Durations {
+    /// With room for so many.
+    pub(super) fn with_capacity(count: usize) -> Self {
+        Self { short_ns: Vec::with_capacity(count), long_ns: Vec::new() }
+    }
+
+    /// Adds one, which is not negative.
+    pub(super) fn push(&mut self, ns: i64) {
+        match u32::try_from(ns) {
+            Ok(short_ns) => self.short_ns.push(short_ns),
+            Err(_) => self.long_ns.push(ns),
+        }
+    }
+
+    /// The middle one, the lower of the two middle ones; `None` of nothing.
+    pub(super) fn median_ns(mut self) -> Option<i64> {
+        let middle = (self.short_ns.len() + self.long_ns.len()).checked_sub(1)? / 2;
+        match middle.checked_sub(self.short_ns.len()) {
+            None => Some(i64::from(*self.short_ns.select_nth_unstable(middle).1)),
+            Some(middle) => Some(*self.long_ns.select_nth_unstable(middle).1),
+        }
+    }
+}
+
 /// The middle duration; of an even number, the mean of the two middle ones. `None` of nothing.
 pub(super) fn median_ns(durations: &mut [i64]) -> Option<i64> {
     let is_even = durations.len().is_multiple_of(2);
@@ -26,6 +57,28 @@ pub(super) fn clamped(sum: i128) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_middle_one_is_found_whatever_its_length() {
+        let of = |all: &[i64]| {
+            let mut durations = Durations::default();
+            all.iter().for_each(|ns| durations.push(*ns));
+            assert_eq!(durations.median_ns(), median(&mut all.to_vec()));
+        };
+        let long = i64::from(u32::MAX) + 1;
+        [
+            &[][..],
+            &[3],
+            &[3, 2],
+            &[long, 1, 2],
+            &[long, 1],
+            &[long + 5, long, 1],
+            &[long; 4],
+            &[long - 1, long, long - 1, 5],
+        ]
+        .into_iter()
+        .for_each(of);
+    }
 
     #[test]
     fn between_two_middle_ones_the_median_is_their_mean() {

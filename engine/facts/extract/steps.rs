@@ -192,14 +192,6 @@ fn only_number(name: &str) -> Option<i64> {
     numbers.next().is_none().then_some(number)
 }
 
-/// The median of what the calls take that launch the kernels of a step.
-fn launch_call_ns(timeline: &Timeline, device: &DeviceContext, step: Interval) -> Option<i64> {
-    let kernels = device.ops.begun_in(step).filter(|op| op.kind.is_kernel());
-    let calls = kernels.filter_map(|op| op.call(timeline));
-    let mut lengths_ns: Vec<i64> = calls.map(|call| timeline.api.times.at(call as usize).len_ns()).collect();
-    median(&mut lengths_ns)
-}
-
 /// What one step holds.
 #[derive(Debug, Clone, Copy)]
 struct Content {
@@ -212,16 +204,21 @@ struct Content {
 }
 
 impl Content {
-    fn new(timeline: &Timeline, device: &DeviceContext, step: Interval) -> Self {
+    /// `lengths_ns` is room for what the calls take that launch the kernels of a step.
+    fn new(timeline: &Timeline, device: &DeviceContext, step: Interval, lengths_ns: &mut Vec<i64>) -> Self {
         let (mut kernel_count, mut copy_bytes) = (0, 0_i64);
+        lengths_ns.clear();
         for op in device.ops.begun_in(step) {
-            kernel_count += i64::from(op.kind.is_kernel());
+            if op.kind.is_kernel() {
+                kernel_count += 1;
+                lengths_ns.extend(op.call(timeline).map(|call| timeline.api.times.at(call as usize).len_ns()));
+            }
             if op.kind == OpKind::Copy {
                 copy_bytes = copy_bytes.saturating_add(timeline.copies.bytes[op.index as usize]);
             }
         }
         let kernel_ns = device.tally.kernels_run.overlap_ns(step);
-        let launch_call_ns = launch_call_ns(timeline, device, step);
+        let launch_call_ns = median(lengths_ns);
         Self { step, busy_ns: device.busy_within(step), kernel_ns, kernel_count, copy_bytes, launch_call_ns }
     }
 
@@ -237,7 +234,9 @@ fn entities(
     (steps, numbers): (&[Step], &Numbers),
     warm_up_count: usize,
 ) -> Vec<Entity> {
-    let all: Vec<Content> = steps.iter().map(|step| Content::new(timeline, device, step.device)).collect();
+    let mut lengths_ns = Vec::new();
+    let all = steps.iter().map(|step| Content::new(timeline, device, step.device, &mut lengths_ns));
+    let all: Vec<Content> = all.collect();
     let kernel_median = median_of(&all, |content| content.kernel_ns);
     let idle_median = median_of(&all, Content::idle_ns);
     let count_median = median_of(&all, |content| content.kernel_count);

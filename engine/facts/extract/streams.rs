@@ -129,6 +129,9 @@ const fn kind_name(kind: StreamKind) -> &'static str {
 
 fn created(context: &Context<'_>, device: &DeviceContext) -> i64 {
     let timeline = context.timeline;
+    if !context.is_any_called(creates_stream) {
+        return 0;
+    }
     let calls = device.processes.iter().flat_map(|process| context.calls_of(*process, None));
     calls.filter(|call| creates_stream(timeline.name(timeline.api.name[*call as usize]))).count() as i64
 }

@@ -38,8 +38,8 @@ pub(super) fn extract(
     let ranges = main_ranges(timeline, device);
     let reads = reads(timeline, device);
     let mut entities = HashMap::default();
-    for process in &device.processes {
-        let mut groups: Vec<(NameId, Waits)> = waits(context, device, *process, &reads).into_iter().collect();
+    for (process, calls) in device.processes.iter().zip(device.telling_calls(context)) {
+        let mut groups: Vec<(NameId, Waits)> = waits(context, device, calls, &reads).into_iter().collect();
         groups.sort_by_key(|(name, _)| timeline.name(*name));
         part.keep(&mut groups, context.max_entities().saturating_sub(entities.len()));
         for (name, waits) in groups {
@@ -76,10 +76,10 @@ const fn waits_for_name(waits_for: WaitsFor) -> &'static str {
     }
 }
 
-fn waits(context: &Context<'_>, device: &DeviceContext, process: u32, reads: &[i64]) -> HashMap<NameId, Waits> {
+fn waits(context: &Context<'_>, device: &DeviceContext, calls: &[u32], reads: &[i64]) -> HashMap<NameId, Waits> {
     let (timeline, window) = (context.timeline, device.window());
     let mut groups: HashMap<NameId, Waits> = HashMap::default();
-    for call in context.calls_of(process, Some(window)) {
+    for call in calls.iter().copied() {
         if !matches!(context.calls.class_of(timeline, call), ApiClass::Wait(_)) {
             continue;
         }

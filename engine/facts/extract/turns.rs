@@ -98,18 +98,16 @@ impl Calls {
         let timeline = context.timeline;
         let (mut waits, mut event_waits) = (Vec::new(), Vec::new());
         let mut waits_for_event: HashMap<NameId, bool> = HashMap::default();
-        for process in &device.processes {
-            for call in context.calls_of(*process, Some(device.window())) {
-                let start = timeline.api.times.start(call as usize);
-                if matches!(context.calls.class_of(timeline, call), ApiClass::Wait(_)) {
-                    waits.push(start);
-                    continue;
-                }
-                let name = timeline.api.name[call as usize];
-                let is_wait = || timeline.name(name).ends_with("StreamWaitEvent");
-                if *waits_for_event.entry(name).or_insert_with(is_wait) {
-                    event_waits.push(start);
-                }
+        for call in device.telling_calls(context).iter().flatten().copied() {
+            let start = timeline.api.times.start(call as usize);
+            if matches!(context.calls.class_of(timeline, call), ApiClass::Wait(_)) {
+                waits.push(start);
+                continue;
+            }
+            let name = timeline.api.name[call as usize];
+            let is_wait = || timeline.name(name).ends_with("StreamWaitEvent");
+            if *waits_for_event.entry(name).or_insert_with(is_wait) {
+                event_waits.push(start);
             }
         }
         waits.sort_unstable();

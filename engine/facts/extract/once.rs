@@ -1,0 +1,212 @@
+//! What several groups of facts ask of a recording and of a device: gone through once, by whoever asks first.
+
+use std::sync::OnceLock;
+
+use super::by_index::{ByIndex, Seen};
+use super::optimizer::OptimizerSteps;
+use super::stats::Durations;
+use super::{Context, DeviceContext};
+use crate::ledger::{Activity, Op, OpKind};
+use crate::timeline::api::ApiClass;
+use crate::timeline::{NameId, Timeline};
+
+/// A launch that takes longer may wait until the queue has room, and a call of the operating system for someone.
+pub(super) const LONG_CALL_NS: i64 = 50_000;
+/// With more threads that launch, nobody asks which they are.
+pub(super) const MAX_LAUNCHING_THREADS: usize = 8;
+
+/// What is made of a recording.
+#[derive(Default)]
+pub(super) struct OfRecording {
+    api_names: OnceLock<Vec<(NameId, i64)>>,
+    optimizer_steps: OnceLock<OptimizerSteps>,
+}
+
+/// What is made of a device.
+#[derive(Default)]
+pub(super) struct OfDevice {
+    passed: OnceLock<Passed>,
+    telling_calls: OnceLock<Vec<Vec<u32>>>,
+}
+
+/// What one pass over the operations of a device in the window tells.
+#[derive(Default)]
+pub(super) struct Passed {
+    /// What the launches of each kernel shape add up to, by its index in [`crate::timeline::Kernels::shapes`].
+    pub(super) shapes: Vec<OfShape>,
+    /// The threads that launch anything, in the order in which they do so first: one more than the limit stands for more.
+    pub(super) threads: Vec<u32>,
+    /// By stream; the last stands for work of no known stream.
+    streams: Vec<OfStream>,
+    /// How long kernels run in the window; `None` where there are none.
+    pub(super) kernel_median_ns: Option<i64>,
+    /// How long the calls took that launched kernels, and from each call to the first that it asked for; `None` where there are
+    /// none, or where the host is not known.
+    pub(super) launch_call_median_ns: Option<i64>,
+    pub(super) launch_to_start_median_ns: Option<i64>,
+}
+
+/// The launches of one kernel shape.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct OfShape {
+    pub(super) launch_count: i64,
+    pub(super) sum_ns: i128,
+}
+
+impl OfShape {
+    pub(super) const fn add(&mut self, other: Self) {
+        self.launch_count += other.launch_count;
+        self.sum_ns += other.sum_ns;
+    }
+}
+
+/// The work of one stream.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct OfStream {
+    first_thread: Option<u32>,
+    /// Whether several threads ask for it.
+    pub(super) has_several_threads: bool,
+    /// Whether kernels that compute, or graphs, are among it.
+    pub(super) has_compute: bool,
+}
+
+impl Context<'_> {
+    /// The names of the calls of the recording, each once, with how often it was called.
+    pub(super) fn api_names(&self) -> &[(NameId, i64)] {
+        self.once.api_names.get_or_init(|| {
+            let mut counts: ByIndex<i64> = ByIndex::default();
+            self.timeline.api.name.iter().for_each(|name| *counts.of(*name, i64::default) += 1);
+            counts.into_list()
+        })
+    }
+
+    /// Whether anything was called whose name fits: nearly all that is looked for among calls is in no recording.
+    pub(super) fn is_any_called(&self, fits: impl Fn(&str) -> bool) -> bool {
+        self.api_names().iter().any(|(name, _)| fits(self.timeline.name(*name)))
+    }
+
+    /// The steps of optimizers that are marked.
+    pub(super) fn optimizer_steps(&self) -> &OptimizerSteps {
+        self.once.optimizer_steps.get_or_init(|| OptimizerSteps::of(self.timeline))
+    }
+}
+
+impl DeviceContext {
+    pub(super) fn passed(&self, context: &Context<'_>) -> &Passed {
+        self.once.passed.get_or_init(|| Passed::new(context.timeline, self))
+    }
+
+    /// The calls of its processes in the window but for short ones that only launch, which nearly all are: by process, in their order.
+    pub(super) fn telling_calls(&self, context: &Context<'_>) -> &[Vec<u32>] {
+        self.once.telling_calls.get_or_init(|| {
+            let timeline = context.timeline;
+            let tells = |call: &u32| {
+                let is_launch = context.calls.class_of(timeline, *call) == ApiClass::Launch
+                    && context.calls.activity.get(*call as usize) == Some(&Activity::Launch);
+                !is_launch || timeline.api.times.at(*call as usize).len_ns() >= LONG_CALL_NS
+            };
+            let of = |process: &u32| context.calls_of(*process, Some(self.window())).filter(tells).collect();
+            self.processes.iter().map(of).collect()
+        })
+    }
+}
+
+impl Passed {
+    fn new(timeline: &Timeline, device: &DeviceContext) -> Self {
+        let mut passed = Self {
+            shapes: vec![OfShape::default(); timeline.kernels.shapes.len()],
+            streams: vec![OfStream::default(); timeline.streams.len() + 1],
+            ..Self::default()
+        };
+        let most = timeline.kernels.ops.len();
+        let mut kernels = Durations::with_capacity(most);
+        let mut delays = Delays::with_capacity(if device.knows_host { most } else { 0 });
+        for op in device.ops.in_window() {
+            let is_launch = matches!(op.kind, OpKind::Kernel | OpKind::Communication);
+            if is_launch {
+                let ns = op.interval().clip(device.window()).len_ns();
+                passed.add_launch(timeline, op.index, ns);
+                kernels.push(ns);
+            }
+            let call = op.call(timeline);
+            let thread = call.and_then(|call| timeline.api.thread.get(call as usize)).copied();
+            passed.add_work(op.stream(timeline), thread, op.kind.is_compute());
+            if let Some(call) = call.filter(|_| device.knows_host) {
+                delays.add(timeline, call, op, is_launch);
+            }
+        }
+        passed.kernel_median_ns = kernels.median_ns();
+        passed.launch_call_median_ns = delays.lengths.median_ns();
+        passed.launch_to_start_median_ns = delays.to_start.median_ns();
+        passed
+    }
+
+    fn add_launch(&mut self, timeline: &Timeline, kernel: u32, ns: i64) {
+        let shape = timeline.kernels.shape.get(kernel as usize);
+        if let Some(of_shape) = shape.and_then(|shape| self.shapes.get_mut(*shape as usize)) {
+            of_shape.launch_count += 1;
+            of_shape.sum_ns += i128::from(ns);
+        }
+    }
+
+    fn add_work(&mut self, stream: u32, thread: Option<u32>, is_compute: bool) {
+        let last = self.streams.len() - 1;
+        let of_stream = &mut self.streams[(stream as usize).min(last)];
+        of_stream.has_compute |= is_compute;
+        let Some(thread) = thread.filter(|thread| of_stream.first_thread != Some(*thread)) else { return };
+        of_stream.has_several_threads |= of_stream.first_thread.is_some();
+        of_stream.first_thread.get_or_insert(thread);
+        if self.threads.len() <= MAX_LAUNCHING_THREADS && !self.threads.contains(&thread) {
+            self.threads.push(thread);
+        }
+    }
+
+    /// The work of a stream, by its index.
+    pub(super) fn stream(&self, stream: u32) -> OfStream {
+        self.streams.get(stream as usize).or(self.streams.last()).copied().unwrap_or_default()
+    }
+
+    /// Whether kernels that compute, or graphs, are among the work.
+    pub(super) fn has_compute(&self) -> bool {
+        self.streams.iter().any(|stream| stream.has_compute)
+    }
+
+    /// How often kernels are launched whose whole name fits.
+    pub(super) fn launch_count(&self, timeline: &Timeline, fits: impl Fn(NameId) -> bool) -> i64 {
+        let shapes = self.shapes.iter().zip(&timeline.kernels.shapes);
+        shapes.filter(|(of, shape)| of.launch_count > 0 && fits(shape.full_name)).map(|(of, _)| of.launch_count).sum()
+    }
+}
+
+/// How long the calls take that launch, and from each to the first that it asked for.
+#[derive(Default)]
+struct Delays {
+    seen: Seen,
+    launched: Seen,
+    lengths: Durations,
+    to_start: Durations,
+}
+
+impl Delays {
+    fn with_capacity(count: usize) -> Self {
+        let [lengths, to_start] = [count; 2].map(Durations::with_capacity);
+        Self { lengths, to_start, ..Self::default() }
+    }
+
+    /// Adds an operation; they come by start: what comes first of a call began first. The kernels of a graph share the call that
+    /// launched it.
+    fn add(&mut self, timeline: &Timeline, call: u32, op: Op, is_launch: bool) {
+        let is_new = self.seen.is_new(call);
+        let is_new_launch = is_launch && self.launched.is_new(call);
+        if !is_new && !is_new_launch {
+            return;
+        }
+        let times = timeline.api.times.at(call as usize);
+        if is_new {
+            self.to_start.push(op.start.saturating_sub(times.start).max(0));
+        }
+        if is_new_launch {
+            self.lengths.push(times.len_ns());
+        }
+    }
+}
