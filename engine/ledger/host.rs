@@ -380,23 +380,6 @@ impl<'calls> Layout<'calls> {
         }
     }
 
-    /// Enters what is open at a moment, without what begins and ends before it: a part at the end of a recording costs little.
-    fn pass_over(&mut self, moment: i64) {
-        for index in 0..self.sources.len() {
-            while let Some(row) = self.sources[index].next_row().filter(|_| self.sources[index].next_start <= moment) {
-                let (table, end) = (self.sources[index].table, self.sources[index].times.end(row));
-                if end > moment {
-                    self.enter(index);
-                    continue;
-                }
-                if table == Table::ApiCalls && end >= self.last_call_end {
-                    (self.last_call_end, self.last_call_activity) = (end, self.calls.activity[row]);
-                }
-                self.sources[index].take();
-            }
-        }
-    }
-
     /// Enters the next interval of a source.
     fn enter(&mut self, source: usize, now: i64) {
         let source = &mut self.sources[source];
@@ -422,8 +405,7 @@ impl<'calls> Layout<'calls> {
     }
 
     fn run(mut self, within: Interval, mut visit: impl FnMut(Interval, Activity, NameId)) {
-        self.pass_over(within.start);
-        let mut now = within.start;
+        let mut now = self.begins.min(within.start);
         while now < within.end {
             for source in 0..self.sources.len() {
                 while self.sources[source].next_start <= now {
