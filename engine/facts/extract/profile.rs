@@ -60,6 +60,8 @@ const MAX_COMPARED_BYTES: usize = 1_000;
 /// of half a million functions one that is called the same may be missed.
 const MAX_COMPARED_BYTES_OF_ALL: usize = 64 << 20;
 const COMPARING_BYTES: usize = 64;
+/// Frames that a profile of each of all devices counts, together: threads that ask for the work of many are sampled for each of them.
+const MAX_FRAMES_OF_ALL: usize = 1 << 24;
 
 /// The name of a function of stacks as it is told: in short, unless another function of its file is called the same in short.
 pub(super) fn name_of(timeline: &Timeline, stacks: &CpuSamples, frame: Option<Frame>) -> String {
@@ -110,6 +112,16 @@ impl Weighed {
         Self(stacks)
     }
 
+    /// Every so many of them, each for as many as are left out, so that no more frames than that are looked at.
+    fn within(self, stacks: &CpuSamples, most_frames: usize) -> Self {
+        let frames = self.0.iter().map(|(stack, _)| stacks.stack(*stack as usize).len()).sum::<usize>();
+        let every = frames.div_ceil(most_frames.max(1));
+        if every < 2 {
+            return self;
+        }
+        Self(self.0.into_iter().step_by(every).map(|(stack, weight)| (stack, weight * every as i64)).collect())
+    }
+
     /// Samples, each of which counts once.
     pub(super) fn samples(samples: &[u32]) -> Self {
         Self(samples.iter().map(|sample| (*sample, 1)).collect())
@@ -143,6 +155,7 @@ pub(super) struct Profile<'all> {
 
 impl<'all> Profile<'all> {
     pub(super) fn new(timeline: &'all Timeline, stacks: &'all CpuSamples, weighed: Weighed) -> Self {
+        let weighed = weighed.within(stacks, MAX_FRAMES_OF_ALL / timeline.devices.len().max(1));
         let mut held: HashMap<u32, Held> = HashMap::default();
         for (number, (stack, weight)) in (1..).zip(&weighed.0) {
             for (depth, frame) in stacks.stack(*stack as usize).iter().enumerate() {
@@ -340,5 +353,25 @@ impl<'all> Profile<'all> {
         let name = self.timeline.name(self.frame(function).function);
         let is_entry = self.is_entry(self.traits(function)) && 2 * held.innermost < self.whole;
         !name.is_empty() && !is_entry && !modules::is_of_interpreter(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_more_frames_than_are_counted_every_so_many_stacks_stand_for_all() {
+        let mut stacks = CpuSamples::new(vec![Frame { function: 0, module: NONE }, Frame { function: 1, module: NONE }]);
+        for sample in 0..1_000 {
+            let stack = if sample % 4 == 3 { vec![1, 0] } else { vec![0, 0] };
+            stacks.push(0, sample, stack.into_iter());
+        }
+        let samples: Vec<u32> = (0..1_000).collect();
+        let within = |most_frames: usize| Weighed::samples(&samples).within(&stacks, most_frames).0;
+        assert_eq!(within(2_000).len(), 1_000);
+        let some = within(300);
+        let (weight, frames) = (some.iter().map(|(_, weight)| weight).sum::<i64>(), 2 * some.len());
+        assert!(frames <= 300 && (995..1_010).contains(&weight), "{frames}, {weight}");
     }
 }
