@@ -231,6 +231,21 @@ impl DeviceOps {
     }
 }
 
+impl DeviceOps {
+    /// The same as [`Self::begun_in`] for intervals that mostly follow each other: `first` is where those of the last one began, and is set
+    /// to where these do.
+    pub fn begun_in_next(&self, within: Interval, first: &mut usize) -> impl Iterator<Item = Op> + '_ {
+        let is_behind = |before: &usize| self.ops.get(*before).is_none_or(|op| op.start >= within.start);
+        if first.checked_sub(1).is_some_and(|before| is_behind(&before)) {
+            *first = self.ops.partition_point(|op| op.start < within.start);
+        }
+        while !is_behind(first) {
+            *first += 1;
+        }
+        self.ops[*first..].iter().copied().take_while(move |op| op.start < within.end)
+    }
+}
+
 /// The operations that touch a window, of some that are sorted by their starts.
 fn touching(ops: &[Op], window: Interval) -> impl Iterator<Item = Op> + Clone + '_ {
     let begun = ops.partition_point(|op| op.start <= window.end);

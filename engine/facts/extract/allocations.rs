@@ -1,6 +1,7 @@
 //! Calls that allocate, free and register memory: of which kind those are that a device is idle for, and how many.
 
 use super::by_index::ByIndex;
+use super::followed::Followed;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::MAX_ONCE_PIECE_COUNT;
@@ -15,12 +16,13 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let (api, window) = (&timeline.api, device.window());
     let mut idle: Vec<i64> = Vec::new();
     let mut counts = [0_i64; MemoryCall::COUNT];
+    let mut busy = Followed::new(&device.tally.busy);
     for call in device.telling_calls(context).iter().flatten().copied() {
         if context.calls.activity.get(call as usize) != Some(&Activity::Allocate) {
             continue;
         }
         let inside = api.times.at(call as usize).clip(window);
-        let idle_ns = inside.len_ns() - device.busy_within(inside);
+        let idle_ns = inside.len_ns() - busy.overlap_ns(inside);
         if idle_ns > 0 {
             idle.push(idle_ns);
         }

@@ -4,6 +4,7 @@
 use foldhash::HashMap;
 
 use super::by_index::ByIndex;
+use super::followed::Followed;
 use super::once::{LONG_CALL_NS, MAX_LAUNCHING_THREADS};
 use super::tally::kernel_name;
 use super::{Context, DeviceContext, DevicePart};
@@ -11,7 +12,6 @@ use crate::timeline::api::ApiClass;
 use crate::timeline::columns::{Label, RangeKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::peers::is_mpi_call;
-use crate::timeline::union::Follower;
 use crate::timeline::{NameId, Timeline};
 
 /// How calls go on, behind the name of the API, after which the device tells the host of its work. They stand for all that follows:
@@ -171,37 +171,19 @@ fn walk(context: &Context<'_>, device: &DeviceContext) -> Held {
 /// When threads of the processes that use the device are in calls that wait for it, or may do so.
 fn waits(context: &Context<'_>, device: &DeviceContext) -> Vec<Interval> {
     let timeline = context.timeline;
-    let mut room = Room { busy: Follower::new(&device.tally.busy), last_start: i64::MIN };
+    let mut busy = Followed::new(&device.tally.busy);
+    // A call that asks for work may wait until the queue of the device has room.
+    let mut waits_for_room = |call: Interval| call.len_ns() >= LONG_CALL_NS && busy.overlap_ns(call) > 0;
     let may_wait = |call: &&u32| {
         let call = *call;
         let class = context.calls.class_of(timeline, *call);
         !matches!(class, ApiClass::Launch | ApiClass::Memset | ApiClass::Init | ApiClass::Other)
-            || room.waits(device, timeline.api.times.at(*call as usize))
+            || waits_for_room(timeline.api.times.at(*call as usize))
     };
     let calls = device.telling_calls(context).iter().flatten().filter(may_wait);
     let calls = calls.map(|call| timeline.api.times.at(*call as usize));
     let calls = calls.chain(launches_into_full_queue(timeline, device)).chain(waits_for_others(context, device));
     calls.filter(|call| call.len_ns() > 0).collect()
-}
-
-/// Tells of calls that ask for work whether they may wait until the queue of the device has room.
-struct Room<'all> {
-    busy: Follower<'all>,
-    last_start: i64,
-}
-
-impl<'all> Room<'all> {
-    fn waits(&mut self, device: &'all DeviceContext, call: Interval) -> bool {
-        if call.len_ns() < LONG_CALL_NS {
-            return false;
-        }
-        // Those of each thread come by start.
-        if call.start < self.last_start {
-            self.busy = Follower::new(&device.tally.busy);
-        }
-        self.last_start = call.start;
-        self.busy.overlap_ns(call) > 0
-    }
 }
 
 /// Waits, of which is asked in the order of time.

@@ -3,7 +3,7 @@
 use foldhash::{HashMap, HashSet};
 
 use super::profile::{FIRST_OF_PROFILER, is_system};
-use super::{Context, framework, refused};
+use super::{Context, framework, refused, torn_down};
 use crate::facts::store::EntityId;
 use crate::facts::{Entity, EntityKind, Facts};
 use crate::ledger::{Account, DeviceOps};
@@ -94,7 +94,7 @@ fn calls(context: &Context<'_>, facts: &mut Entity) {
     facts.set("sync_call_count", count_of(&is_wait));
     facts.set("graph_launch_call_count", count_of(&|name| is_graph_launch(timeline.name(name))));
     facts.set_some("failed_launch_count", Some(failed).filter(|_| !timeline.lacks_return_codes));
-    facts.set("is_torn_down", is_torn_down(timeline));
+    facts.set("is_torn_down", torn_down::is_torn_down(timeline));
     errors(context, facts);
 }
 
@@ -323,40 +323,6 @@ fn works(name: &str) -> bool {
         api::classify(name),
         ApiClass::Launch | ApiClass::CopyAsync | ApiClass::CopyBlocking | ApiClass::Memset | ApiClass::Wait(_)
     )
-}
-
-/// The last calls of a program that ends in order.
-const LAST_CALL_COUNT: usize = 20;
-
-/// Whether what the program called last frees, destroys and waits, and nothing else: it came to its end.
-fn is_torn_down(timeline: &Timeline) -> bool {
-    let api = &timeline.api;
-    if api.len() < LAST_CALL_COUNT {
-        return false;
-    }
-    // They mostly are in order: from the end on, few are later than the last that are known.
-    let mut last: Vec<(i64, NameId)> = Vec::new();
-    for (call, name) in api.times.iter().zip(&api.name).rev() {
-        let call = (call.start, *name);
-        if last.len() == LAST_CALL_COUNT && last.last().is_some_and(|least| call <= *least) {
-            continue;
-        }
-        last.truncate(LAST_CALL_COUNT - 1);
-        last.insert(last.partition_point(|other| *other > call), call);
-    }
-    let last = last.into_iter().map(|(_, name)| timeline.name(name));
-    let undoes = |name: &str| {
-        ["Free", "Destroy", "Unregister", "Unload", "Release", "Reset"].iter().any(|part| name.contains(part))
-    };
-    let mut undone = 0;
-    for name in last {
-        if undoes(name) {
-            undone += 1;
-        } else if !matches!(api::classify(name), ApiClass::Wait(_) | ApiClass::Query) {
-            return false;
-        }
-    }
-    undone > 0
 }
 
 /// The outermost function of CUDA on a stack, where something else than the profiler and the beginnings of threads called it.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::followed::Followed;
 use super::phases::are_marked;
 use super::stats::median;
 use super::{Context, DeviceContext, DevicePart, Parents};
@@ -204,22 +205,29 @@ struct Content {
 }
 
 impl Content {
-    /// `lengths_ns` is room for what the calls take that launch the kernels of a step.
-    fn new(timeline: &Timeline, device: &DeviceContext, step: Interval, lengths_ns: &mut Vec<i64>) -> Self {
-        let (mut kernel_count, mut copy_bytes) = (0, 0_i64);
-        lengths_ns.clear();
-        for op in device.ops.begun_in(step) {
-            if op.kind.is_kernel() {
-                kernel_count += 1;
-                lengths_ns.extend(op.call(timeline).map(|call| timeline.api.times.at(call as usize).len_ns()));
+    /// Of one step after the other.
+    fn all(timeline: &Timeline, device: &DeviceContext, steps: &[Step]) -> Vec<Self> {
+        let [mut busy, mut kernels_run] = [&device.tally.busy, &device.tally.kernels_run].map(Followed::new);
+        // Room for what the calls take that launch the kernels of a step.
+        let mut lengths_ns = Vec::new();
+        let mut first = 0;
+        let of_step = |step: &Step| {
+            let step = step.device;
+            let (mut kernel_count, mut copy_bytes) = (0, 0_i64);
+            lengths_ns.clear();
+            for op in device.ops.begun_in_next(step, &mut first) {
+                if op.kind.is_kernel() {
+                    kernel_count += 1;
+                    lengths_ns.extend(op.call(timeline).map(|call| timeline.api.times.at(call as usize).len_ns()));
+                }
+                if op.kind == OpKind::Copy {
+                    copy_bytes = copy_bytes.saturating_add(timeline.copies.bytes[op.index as usize]);
+                }
             }
-            if op.kind == OpKind::Copy {
-                copy_bytes = copy_bytes.saturating_add(timeline.copies.bytes[op.index as usize]);
-            }
-        }
-        let kernel_ns = device.tally.kernels_run.overlap_ns(step);
-        let launch_call_ns = median(lengths_ns);
-        Self { step, busy_ns: device.busy_within(step), kernel_ns, kernel_count, copy_bytes, launch_call_ns }
+            let (kernel_ns, launch_call_ns) = (kernels_run.overlap_ns(step), median(&mut lengths_ns));
+            Self { step, busy_ns: busy.overlap_ns(step), kernel_ns, kernel_count, copy_bytes, launch_call_ns }
+        };
+        steps.iter().map(of_step).collect()
     }
 
     const fn idle_ns(&self) -> i64 {
@@ -234,9 +242,7 @@ fn entities(
     (steps, numbers): (&[Step], &Numbers),
     warm_up_count: usize,
 ) -> Vec<Entity> {
-    let mut lengths_ns = Vec::new();
-    let all = steps.iter().map(|step| Content::new(timeline, device, step.device, &mut lengths_ns));
-    let all: Vec<Content> = all.collect();
+    let all = Content::all(timeline, device, steps);
     let kernel_median = median_of(&all, |content| content.kernel_ns);
     let idle_median = median_of(&all, Content::idle_ns);
     let count_median = median_of(&all, |content| content.kernel_count);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use foldhash::HashMap;
 
+use super::followed::Followed;
 use super::{Context, DeviceContext, DevicePart, Parents};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::Account;
@@ -79,6 +80,7 @@ const fn waits_for_name(waits_for: WaitsFor) -> &'static str {
 fn waits(context: &Context<'_>, device: &DeviceContext, calls: &[u32], reads: &[i64]) -> HashMap<NameId, Waits> {
     let (timeline, window) = (context.timeline, device.window());
     let mut groups: HashMap<NameId, Waits> = HashMap::default();
+    let mut busy = Followed::new(&device.tally.busy);
     for call in calls.iter().copied() {
         if !matches!(context.calls.class_of(timeline, call), ApiClass::Wait(_)) {
             continue;
@@ -87,7 +89,7 @@ fn waits(context: &Context<'_>, device: &DeviceContext, calls: &[u32], reads: &[
         let waits = groups.entry(timeline.api.name[call as usize]).or_default();
         waits.count += 1;
         waits.call_ns = waits.call_ns.saturating_add(part.len_ns());
-        waits.busy_ns = waits.busy_ns.saturating_add(device.busy_within(part));
+        waits.busy_ns = waits.busy_ns.saturating_add(busy.overlap_ns(part));
         let returned = timeline.api.times.at(call as usize).end;
         let next = reads.get(reads.partition_point(|read| *read < returned));
         waits.read_after_count += i64::from(next.is_some_and(|read| read - returned <= READ_NS));
