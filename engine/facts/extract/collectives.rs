@@ -22,7 +22,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let timeline = context.timeline;
     facts.set_some("memory_reserved_peak_bytes", peak(context, device).map(|peak| peak.reserved_bytes));
     facts.set_some("memory_allocated_peak_bytes", peak(context, device).map(|peak| peak.allocated_bytes));
-    facts.set_some("is_longest_communication_last", is_longest_last(device));
+    if device.passed(context).has_communication {
+        facts.set_some("is_longest_communication_last", is_longest_last(device));
+    }
     if timeline.details.collectives.is_empty() {
         return;
     }

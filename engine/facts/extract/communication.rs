@@ -29,10 +29,10 @@ const F32_NAMES: [&str; 2] = ["_f32", "_float>"];
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
-    let ops: Vec<Op> = device.ops.in_window().filter(|op| op.kind == OpKind::Communication).collect();
-    if ops.is_empty() {
+    if !device.passed(context).has_communication {
         return;
     }
+    let ops: Vec<Op> = device.ops.in_window().filter(|op| op.kind == OpKind::Communication).collect();
     let compute = Union::of(device.ops.in_window().filter(|op| op.kind.is_compute()).map(|op| op.interval()));
     let kernels: Vec<Kernel> = ops.iter().map(|op| Kernel::of(timeline, *op, &compute)).collect();
     let mut by_name: BTreeMap<NameId, Vec<Kernel>> = BTreeMap::new();

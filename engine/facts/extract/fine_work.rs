@@ -58,10 +58,13 @@ impl Rows {
     }
 
     fn close(&mut self, timeline: &Timeline, row: &mut Vec<Op>, window: Interval) {
+        if row.len() < ENOUGH {
+            return row.clear();
+        }
         let count =
             |bytes: fn(&Timeline, Op) -> Option<i64>| row.iter().filter(|op| bytes(timeline, **op).is_some()).count();
         let is_of_device = count(device_copy_bytes) * OF_DEVICE_COPIES >= row.len();
-        if row.len() >= ENOUGH && (is_of_device || count(host_copy_bytes) * OF_COPIES >= row.len()) {
+        if is_of_device || count(host_copy_bytes) * OF_COPIES >= row.len() {
             let end = row.iter().map(|op| op.end).max().unwrap_or(0);
             let whole = Interval::new(row[0].start, end).clip(window);
             self.op_count += row.len() as i64;
@@ -111,7 +114,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let mut rows = Rows::find(context.timeline, device);
     let length = rows.parts.len_ns();
     let bytes_up = |op: Op| copy_bytes(context.timeline, op, &[Direction::HostToDevice]);
-    let uploads = device.ops.in_window().filter_map(bytes_up);
+    let uploads = device.ops.copies_in_window().filter_map(bytes_up);
     facts.set("small_upload_count", uploads.filter(|bytes| *bytes <= SMALL_BYTES).count() as i64);
     facts.set("fine_work_count", rows.op_count);
     facts.set("fine_work_ns", length);

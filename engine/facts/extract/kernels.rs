@@ -136,7 +136,7 @@ fn of_launch_shapes(context: &Context<'_>, device: &DeviceContext) -> ByIndex<Of
 fn sums(context: &Context<'_>, device: &DeviceContext, of_shapes: &ByIndex<OfShape>) -> Vec<Sum> {
     let mut indices: HashMap<NameId, usize> = HashMap::default();
     let mut sums: Vec<Sum> = Vec::new();
-    for (index, OfShape { launch_count, sum_ns }) in of_shapes.iter() {
+    for (index, OfShape { launch_count, sum_ns, .. }) in of_shapes.iter() {
         let Some(shape) = context.launch_shapes.get(*index) else { continue };
         let attributed_ns = device.tally.kernels.get(*index).map_or(0, |tally| tally.attributed_ns);
         let at = *indices.entry(shape.name).or_insert(sums.len());

@@ -8,7 +8,7 @@ use super::stats::Durations;
 use super::{Context, DeviceContext};
 use crate::ledger::{Activity, Op, OpKind};
 use crate::timeline::api::ApiClass;
-use crate::timeline::{NameId, Timeline};
+use crate::timeline::{NONE, NameId, Timeline};
 
 /// A launch that takes longer may wait until the queue has room, and a call of the operating system for someone.
 pub(super) const LONG_CALL_NS: i64 = 50_000;
@@ -36,6 +36,9 @@ pub(super) struct Passed {
     pub(super) shapes: Vec<OfShape>,
     /// The threads that launch anything, in the order in which they do so first: one more than the limit stands for more.
     pub(super) threads: Vec<u32>,
+    /// Whether kernels that communicate are among the work.
+    pub(super) has_communication: bool,
+    launch_number: i64,
     /// By stream; the last stands for work of no known stream.
     streams: Vec<OfStream>,
     /// How long kernels run in the window; `None` where there are none.
@@ -51,12 +54,17 @@ pub(super) struct Passed {
 pub(super) struct OfShape {
     pub(super) launch_count: i64,
     pub(super) sum_ns: i128,
+    /// Of the numbers of its launches among all of kernels with a name, counted from 1: the first, and their sum.
+    pub(super) first_number: Option<i64>,
+    pub(super) number_sum: i64,
 }
 
 impl OfShape {
-    pub(super) const fn add(&mut self, other: Self) {
+    pub(super) fn add(&mut self, other: Self) {
         self.launch_count += other.launch_count;
         self.sum_ns += other.sum_ns;
+        self.first_number = self.first_number.into_iter().chain(other.first_number).min();
+        self.number_sum = self.number_sum.saturating_add(other.number_sum);
     }
 }
 
@@ -118,7 +126,7 @@ impl Passed {
             streams: vec![OfStream::default(); timeline.streams.len() + 1],
             ..Self::default()
         };
-        let most = timeline.kernels.ops.len();
+        let most = device.ops.all_ops().size_hint().0;
         let mut kernels = Durations::with_capacity(most);
         let mut delays = Delays::with_capacity(if device.knows_host { most } else { 0 });
         for op in device.ops.in_window() {
@@ -128,6 +136,7 @@ impl Passed {
                 passed.add_launch(timeline, op.index, ns);
                 kernels.push(ns);
             }
+            passed.has_communication |= op.kind == OpKind::Communication;
             let call = op.call(timeline);
             let thread = call.and_then(|call| timeline.api.thread.get(call as usize)).copied();
             passed.add_work(op.stream(timeline), thread, op.kind.is_compute());
@@ -142,10 +151,15 @@ impl Passed {
     }
 
     fn add_launch(&mut self, timeline: &Timeline, kernel: u32, ns: i64) {
-        let shape = timeline.kernels.shape.get(kernel as usize);
-        if let Some(of_shape) = shape.and_then(|shape| self.shapes.get_mut(*shape as usize)) {
-            of_shape.launch_count += 1;
-            of_shape.sum_ns += i128::from(ns);
+        let shape = timeline.kernels.shape.get(kernel as usize).map(|shape| *shape as usize);
+        let known = shape.and_then(|shape| self.shapes.get_mut(shape).zip(timeline.kernels.shapes.get(shape)));
+        let Some((of_shape, shape)) = known else { return };
+        of_shape.launch_count += 1;
+        of_shape.sum_ns += i128::from(ns);
+        if shape.name != NONE {
+            self.launch_number += 1;
+            of_shape.first_number.get_or_insert(self.launch_number);
+            of_shape.number_sum = of_shape.number_sum.saturating_add(self.launch_number);
         }
     }
 

@@ -34,6 +34,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     // All copies of a graph have one call, and the host waits for them once.
     let (mut readbacks, mut waits) = (HashSet::default(), HashSet::default());
     let fetched = fetched(timeline, device);
+    let mut last = 0;
     for op in unchecked_copies(timeline, device) {
         let index = op.index as usize;
         let is_tiny = timeline.copies.bytes[index] <= READBACK_BYTES
@@ -41,7 +42,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         if !is_tiny || fetched.contains(&op.index) {
             continue;
         }
-        let own = op.call(timeline).map(|call| waits_of(context, call)).unwrap_or_default();
+        let own = op.call(timeline).map(|call| waits_of(context, call, &mut last)).unwrap_or_default();
         if !own.is_empty() {
             first = first.or(Some(op.start));
             readbacks.insert(op.index);
@@ -133,15 +134,29 @@ fn is_checker(timeline: &Timeline, checkers: &[bool], op: Op) -> bool {
     name.and_then(|name| checkers.get(name as usize)).copied().unwrap_or(false)
 }
 
+/// Where the first call stands of which something does not hold that holds for all before it: looked for near the last one that was
+/// asked for.
+fn behind(calls: &[u32], last: usize, holds: impl Fn(u32) -> bool) -> usize {
+    let does_not = |at: usize| calls.get(at).is_none_or(|call| !holds(*call));
+    let from = if last > 0 && does_not(last - 1) { 0 } else { last };
+    let mut reach = 1;
+    while !does_not(from.saturating_add(reach)) {
+        reach *= 2;
+    }
+    let until = from.saturating_add(reach).min(calls.len());
+    from + calls[from.min(until)..until].partition_point(|call| holds(*call))
+}
+
 /// The calls in which the host waits for what a copy call asked for: that call, and a wait right before it, or the thread's next
 /// one, a wait. Empty where it does not wait.
-fn waits_of(context: &Context<'_>, call: u32) -> Vec<u32> {
+fn waits_of(context: &Context<'_>, call: u32, last: &mut usize) -> Vec<u32> {
     let timeline = context.timeline;
     let calls = context.calls.of_thread(timeline.api.thread[call as usize]);
     let start = |call: u32| timeline.api.times.start(call as usize);
     let end = |call: u32| timeline.api.times.end(call as usize);
     let waits = |call: &u32| matches!(context.calls.class_of(timeline, *call), ApiClass::Wait(_));
-    let after = calls.partition_point(|other| (start(*other), *other) <= (start(call), call));
+    let after = behind(calls, *last, |other| (start(other), other) <= (start(call), call));
+    *last = after;
     if context.calls.activity.get(call as usize) == Some(&Activity::CopyCall) {
         // Whoever waits right before a copy that waits by itself waits for what it is to read.
         let before = after.checked_sub(2).and_then(|before| calls.get(before)).copied();
@@ -166,6 +181,18 @@ fn all_waits(context: &Context<'_>, device: &DeviceContext) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_is_found_wherever_the_last_one_was() {
+        let calls: Vec<u32> = (0..50).collect();
+        for wanted in 0..=50 {
+            for last in 0..=50 {
+                assert_eq!(behind(&calls, last, |call| call < wanted), wanted as usize);
+            }
+            assert_eq!(behind(&calls, 70, |call| call < wanted), wanted as usize);
+        }
+        assert_eq!(behind(&[], 3, |_| true), 0);
+    }
 
     #[test]
     fn many_copies_in_a_row_are_fetched() {

@@ -3,17 +3,9 @@
 use foldhash::HashMap;
 
 use super::by_index::ByIndex;
-use super::tally::kernel_name;
+use super::once::OfShape;
 use super::{Context, DeviceContext, DevicePart};
 use crate::timeline::NameId;
-
-/// Numbers of the launches of one kernel, counted from 1.
-#[derive(Debug, Clone, Copy)]
-struct Numbers {
-    first: i64,
-    sum: i64,
-    count: i64,
-}
 
 /// Adds the numbers to the kernels, of which `indices` are those among the entities.
 pub(super) fn extract(
@@ -22,17 +14,14 @@ pub(super) fn extract(
     indices: &HashMap<NameId, usize>,
     part: &mut DevicePart,
 ) {
-    let timeline = context.timeline;
-    let mut kernels: ByIndex<Numbers> = ByIndex::default();
-    let launches = device.ops.in_window().filter_map(|op| kernel_name(timeline, op));
-    for (number, name) in (1_i64..).zip(launches) {
-        let numbers = kernels.of(name, || Numbers { first: number, sum: 0, count: 0 });
-        numbers.sum = numbers.sum.saturating_add(number);
-        numbers.count += 1;
+    let mut kernels: ByIndex<OfShape> = ByIndex::default();
+    let shapes = device.passed(context).shapes.iter().zip(&context.timeline.kernels.shapes);
+    for (of_shape, shape) in shapes.filter(|(of_shape, _)| of_shape.first_number.is_some()) {
+        kernels.of(shape.name, OfShape::default).add(*of_shape);
     }
     for (name, index) in indices {
         let (Some(numbers), Some(entity)) = (kernels.get(*name), part.entities.get_mut(*index)) else { continue };
-        entity.set("first_launch_number", numbers.first);
-        entity.set("mean_launch_number", numbers.sum / numbers.count);
+        entity.set_some("first_launch_number", numbers.first_number);
+        entity.set("mean_launch_number", numbers.number_sum / numbers.launch_count.max(1));
     }
 }
