@@ -69,7 +69,10 @@ pub fn chains(links: &[Link], is_expected: bool) -> Vec<Vec<usize>> {
         let is_of_step = chain.first().is_none_or(|first| links[*first].step == link.step);
         let joins = chain.is_empty() || is_of_step && !is_other_pass && (is_alike || is_of_rows);
         if !((is_elementwise || is_of_rows) && joins) {
-            chains.push(std::mem::take(&mut chain));
+            // Most operations end none.
+            if !chain.is_empty() {
+                chains.push(std::mem::take(&mut chain));
+            }
             (largest, sum) = (0, Sum::None);
         }
         sum = match link.role {
