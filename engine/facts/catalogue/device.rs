@@ -252,7 +252,7 @@ const COUNTS: &[Fact] = &[
         Int,
         CudaTrace,
         Extensive,
-        "How much of that time casts take that an operator of a matrix product or a convolution asks for itself (`aten::to` within `aten::linear`), as `torch.autocast` lets it. Absent where no such operator was recorded.",
+        "How much of that time casts take that an operator of a matrix product or a convolution asks for itself (`aten::to` within `aten::linear`), as `torch.autocast` lets it, and those that cast its gradients back: of `ToCopyBackward0` the part that such casts are of all casts. Absent where no such operator was recorded.",
     ),
     fact(
         "tensor_copy_kernel",

@@ -27,13 +27,41 @@ const PRODUCTS: [&str; 16] = [
 ];
 /// Operators that cast. A product that makes its input contiguous copies it by others.
 const CASTS: [&str; 2] = ["aten::to", "aten::_to_copy"];
+/// The node of the backward pass that casts a gradient back, for each cast of the forward pass.
+const BACKWARD_CASTS: [&str; 2] = ["ToCopyBackward0", "autograd::engine::evaluate_function: ToCopyBackward0"];
 
 /// What an operator is here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Product,
     Cast,
+    BackwardCast,
     Other,
+}
+
+/// Whose a cast is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cast {
+    /// A product asks for it.
+    OfProduct,
+    /// The program asks for it, or another operator.
+    OfOther,
+    /// It casts a gradient back.
+    Backward,
+}
+
+/// How many casts there are of a kind, and how long they run.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    count: i64,
+    ns: i64,
+}
+
+impl Sum {
+    fn add(&mut self, ns: i64) {
+        self.count += 1;
+        self.ns = self.ns.saturating_add(ns);
+    }
 }
 
 /// A launch of a kernel that copies a tensor: by thread and time, and how long that runs.
@@ -50,15 +78,27 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         return;
     }
     let launches = launches(context, device);
-    let mut sum_ns = 0_i64;
+    let (mut of_products, mut of_others, mut backward) = (Sum::default(), Sum::default(), Sum::default());
     for of_thread in launches.chunk_by(|a, b| a.thread == b.thread) {
         let ranges = of_thread.first().and_then(|first| timeline.ranges.of_thread(first.thread));
         let Some(ranges) = ranges else { continue };
         let mut open = Open { ranges, kinds: &kinds, next: 0, open: Vec::new() };
-        let casts = of_thread.iter().filter(|launch| open.is_cast_of_product(launch.at));
-        sum_ns = casts.fold(sum_ns, |sum, launch| sum.saturating_add(launch.ns));
+        for launch in of_thread {
+            match open.cast(launch.at) {
+                Some(Cast::OfProduct) => of_products.add(launch.ns),
+                Some(Cast::OfOther) => of_others.add(launch.ns),
+                Some(Cast::Backward) => backward.add(launch.ns),
+                None => {}
+            }
+        }
     }
-    facts.set("tensor_copy_in_product_ns", sum_ns);
+    facts.set("tensor_copy_in_product_ns", of_products.ns.saturating_add(asked_for(backward.ns, of_products, of_others)));
+}
+
+/// Of the time in which gradients are cast back, the part of the casts that products asked for: each of the forward pass has one.
+fn asked_for(backward_ns: i64, of_products: Sum, of_others: Sum) -> i64 {
+    let casts = of_products.count.saturating_add(of_others.count);
+    if casts == 0 { 0 } else { (backward_ns as f64 * of_products.count as f64 / casts as f64) as i64 }
 }
 
 fn kinds(timeline: &Timeline) -> Vec<Kind> {
@@ -66,6 +106,7 @@ fn kinds(timeline: &Timeline) -> Vec<Kind> {
     let kind = |name: &str| match name {
         name if PRODUCTS.contains(&name) => Kind::Product,
         name if CASTS.contains(&name) => Kind::Cast,
+        name if BACKWARD_CASTS.contains(&name) => Kind::BackwardCast,
         _ => Kind::Other,
     };
     let kinds = labels.map(|label| match label.kind {
@@ -100,8 +141,8 @@ struct Open<'all> {
 }
 
 impl Open<'_> {
-    /// Whether a cast is open at a moment, and a product around it.
-    fn is_cast_of_product(&mut self, moment: i64) -> bool {
+    /// The cast that is open at a moment.
+    fn cast(&mut self, moment: i64) -> Option<Cast> {
         while let Some(range) = self.ranges.times.get(self.next).filter(|range| range.start <= moment) {
             let label = self.ranges.label.get(self.next).copied().unwrap_or(NONE);
             self.next += 1;
@@ -111,7 +152,27 @@ impl Open<'_> {
             }
         }
         self.open.retain(|(end, _)| *end > moment);
+        let is_open = |kind: Kind| self.open.iter().any(|(_, open)| *open == kind);
         let mut within = self.open.iter().skip_while(|(_, kind)| *kind != Kind::Product);
-        within.any(|(_, kind)| *kind == Kind::Cast)
+        if is_open(Kind::BackwardCast) {
+            Some(Cast::Backward)
+        } else if within.any(|(_, kind)| *kind == Kind::Cast) {
+            Some(Cast::OfProduct)
+        } else {
+            is_open(Kind::Cast).then_some(Cast::OfOther)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gradients_are_cast_back_for_whom_the_forward_pass_cast() {
+        let sum = |count| Sum { count, ns: 1_000 };
+        assert_eq!(asked_for(600, sum(4), sum(0)), 600);
+        assert_eq!(asked_for(600, sum(1), sum(2)), 200);
+        assert_eq!(asked_for(600, sum(0), sum(0)), 0, "the forward pass is not in the window");
     }
 }
