@@ -37,6 +37,13 @@ pub(super) const TORCH: &[Fact] = &[
         "Ranges of operators that compute one element of a sequence, such as `aten::lstm_cell`; absent without any, and where an operator of the whole sequence is there.",
     ),
     fact(
+        "filled_memory_count",
+        Int,
+        Nvtx,
+        Extensive,
+        "How often memory is filled as soon as it is handed out (`aten::fill_` within `aten::empty`), as PyTorch does where deterministic algorithms are asked for. Absent where not both operators were recorded.",
+    ),
+    fact(
         "growing_join_count",
         Int,
         TensorShapes,

@@ -17,6 +17,7 @@ mod copies;
 mod copying_range;
 mod culprits;
 mod device;
+mod filled_memory;
 mod fine_work;
 mod followed;
 pub(in crate::facts) mod framework;
@@ -309,6 +310,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     fine_work::extract(context, device, &mut part.device);
     product_rows::extract(context, device, &mut part.device);
     growing::extract(context.timeline, device, &mut part.device);
+    filled_memory::extract(context.timeline, device, &mut part.device);
     chains::extract(context, device, &mut part.device);
     round_trips::extract(context, device, &mut part.device);
     turns::extract(context, device, &mut part.device);

@@ -91,6 +91,33 @@ fn casts_that_a_product_asks_for_are_told() {
     assert_eq!(device(&facts(rounds(&[], "direct_copy_kernel_cuda")), "tensor_copy_in_product_ns"), -1);
 }
 
+#[test]
+fn gradients_that_are_cast_back_count_by_the_casts_of_the_forward_pass() {
+    let of = |inner: &str, more: &[(&str, &str, i64, i64)]| {
+        let forward = [("cpu_op", "aten::linear", 100, 200), ("cpu_op", inner, 120, 180)];
+        let ranges: Vec<_> = forward.iter().chain(more).copied().collect();
+        device(&facts(rounds(&ranges, "direct_copy_kernel_cuda")), "tensor_copy_in_product_ns")
+    };
+    // Every launch lies in the backward pass, and none in the forward pass: nothing tells whose it is.
+    let backward = [("cpu_op", "ToCopyBackward0", 250, 400), ("cpu_op", "aten::to", 260, 350)];
+    assert_eq!(of("aten::to", &backward), 0);
+    assert_eq!(of("aten::to", &[]), 0);
+}
+
+/// Rounds in which memory is filled by an operator that runs at such microseconds, beside one that hands it out.
+pub(crate) fn filled(start: i64, end: i64) -> String {
+    rounds(&[("cpu_op", "aten::empty_like", 100, 200), ("cpu_op", "aten::fill_", start, end)], "FillFunctor")
+}
+
+#[test]
+fn memory_that_is_filled_as_it_is_handed_out_is_told() {
+    let of = |start, end| device(&facts(filled(start, end)), "filled_memory_count");
+    // The window begins with the first kernel.
+    assert_eq!((of(120, 180), of(120, 201), of(250, 290)), (11, 0, 0));
+    let alone = rounds(&[("cpu_op", "aten::fill_", 120, 180)], "FillFunctor");
+    assert_eq!(device(&facts(alone), "filled_memory_count"), -1);
+}
+
 /// Rounds in which a range makes a tensor on the host by an operator and another, and copies it to the device.
 pub(crate) fn made_again(operator: &str) -> String {
     let range =
