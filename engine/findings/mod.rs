@@ -2,6 +2,7 @@
 
 mod altered;
 mod baseline;
+mod bounded;
 mod brief;
 mod capture;
 mod collect;

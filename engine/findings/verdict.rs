@@ -1,5 +1,6 @@
 //! The one sentence at the top.
 
+use super::bounded::at_its_bound;
 use super::outside::{outside_first, outside_named};
 use super::rank::{LARGE_ONCE_SHARE, MAIN_KERNEL_SHARE, is_of_cold_pass};
 use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding, PhaseWork, is_of_kernels_alone};
@@ -164,7 +165,8 @@ fn without_gain(
         (false, false) if is_inside => "outside of kernels that could gain 1 % of it",
         (false, false) => "that could gain 1 % of it",
     };
-    hidden(healthy(words, devices, counts, known, beside), facts, unnumbered)
+    let said = unnumbered.or_else(|| at_its_bound(devices, findings));
+    hidden(healthy(words, devices, counts, known, beside), facts, said)
 }
 
 /// With what the program does outside of the GPU's work, where that has a name: there is little else to tell.

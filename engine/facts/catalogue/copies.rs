@@ -77,6 +77,13 @@ pub(super) const COPIES: &[Fact] = &[
         "Time in which copies to the device and to the host run at once.",
     ),
     fact(
+        "exposed_both_ways_copy_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "The part of it in which no kernel runs: of the exposed copies (exposed_copy_ns) each moment counts once, for one of the two directions.",
+    ),
+    fact(
         "pipelined_copy_ns",
         Int,
         CudaTrace,

@@ -83,8 +83,9 @@ pub(super) struct Tally {
     pub(super) compute_without_host_copy_ns: i64,
     pub(super) compute_without_to_device_ns: i64,
     pub(super) compute_without_to_host_ns: i64,
-    /// Time in which copies both ways run.
+    /// Time in which copies both ways run, and the part of it that is in the copy account.
     pub(super) both_ways_copy_ns: i64,
+    pub(super) exposed_both_ways_ns: i64,
     pub(super) copy_union_ns: i64,
     pub(super) copy_overlapped_ns: i64,
     pub(super) host_copy_union_ns: i64,
@@ -234,7 +235,9 @@ impl Tally {
             let (to_device, to_host) = (moment.copies_to_host < moment.host_copies, moment.copies_to_host > 0);
             self.to_device_union_ns += if to_device { length } else { 0 };
             self.to_host_union_ns += if to_host { length } else { 0 };
-            self.both_ways_copy_ns += if to_device && to_host { length } else { 0 };
+            let both_ways_ns = if to_device && to_host { length } else { 0 };
+            self.both_ways_copy_ns += both_ways_ns;
+            self.exposed_both_ways_ns += if moment.account.top() == Account::ExposedCopy { both_ways_ns } else { 0 };
         }
         if moment.kernels > 0 {
             self.kernel_union_ns += length;
