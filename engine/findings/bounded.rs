@@ -28,12 +28,8 @@ mod tests {
     #[test]
     fn a_note_bounds_a_gpu_that_is_busy_and_computes_little() {
         let review = two_gpus().review();
-        let device = |busy_ns, compute_ns| DeviceReview {
-            window_ns: 1_000,
-            busy_ns,
-            compute_ns,
-            ..review.devices[0].clone()
-        };
+        let device =
+            |busy_ns, compute_ns| DeviceReview { window_ns: 1_000, busy_ns, compute_ns, ..review.devices[0].clone() };
         let note = |share: f64| Finding {
             severity: Severity::Info,
             once: false,

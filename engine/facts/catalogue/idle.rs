@@ -156,6 +156,20 @@ pub(super) const DETAIL: &[Fact] = &[
         "The innermost range that holds at least half of the launch time, what lies in it included: one that the program or its framework marks before an operator (`aten::`). Numbers in names are folded, as `layer_#`. Absent without one.",
     ),
     fact("idle_launch_range_ns", Int, Nvtx, ExtensiveWithGaps, "How much of the launch time fell into that range."),
+    fact(
+        "idle_launch_range_operator",
+        Text,
+        Nvtx,
+        Incomparable,
+        "The operator of a framework that comes most often in that range, of those that launch kernels and lie in no other: it may work on one piece of data after the other. Absent where products, convolutions or normalizations come half as often, as in layers of a model, where none comes twice in a range, and without operators.",
+    ),
+    fact(
+        "idle_launch_range_operator_count",
+        Int,
+        Nvtx,
+        Intensive,
+        "How often it comes in one such range, on average; absent with it.",
+    ),
     fact("idle_query_call", Text, CudaApi, Incomparable, "The API that takes the largest part of the polling time."),
     fact("idle_copy_call", Text, CudaApi, Incomparable, "The copy API that takes the largest part of that time."),
     fact(

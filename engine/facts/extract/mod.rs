@@ -8,6 +8,7 @@ mod before_steady;
 mod beside_rounds;
 mod by_index;
 mod call_rounds;
+mod called_in_range;
 mod cells;
 mod chains;
 mod collectives;

@@ -7,7 +7,7 @@ use crate::timeline::columns::RangeKind;
 use crate::timeline::{NONE, ThreadRanges, Timeline};
 
 /// Operators of matrix products and convolutions that a program calls.
-const PRODUCTS: [&str; 16] = [
+pub(super) const PRODUCTS: [&str; 16] = [
     "aten::linear",
     "aten::matmul",
     "aten::mm",
@@ -92,7 +92,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
             }
         }
     }
-    facts.set("tensor_copy_in_product_ns", of_products.ns.saturating_add(asked_for(backward.ns, of_products, of_others)));
+    facts.set(
+        "tensor_copy_in_product_ns",
+        of_products.ns.saturating_add(asked_for(backward.ns, of_products, of_others)),
+    );
 }
 
 /// Of the time in which gradients are cast back, the part of the casts that products asked for: each of the forward pass has one.

@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use foldhash::HashSet;
 
 use super::projection::{COPY_BACKWARDS, Folded, InGroup, Projection, STEP, telling, told_name};
-use super::{Context, DeviceContext, DevicePart, Parents, copying_range, lead, made_again, source_lines};
+use super::{
+    Context, DeviceContext, DevicePart, Parents, called_in_range, copying_range, lead, made_again, source_lines,
+};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::Account;
 use crate::ledger::accounts::SourceFacts;
@@ -110,7 +112,7 @@ fn of_device(context: &Context<'_>, device: &DeviceContext, told: &Told<'_>, fac
         facts.set("idle_blocked_range_ns", ns);
     }
     loading(context, device, told.groups, facts);
-    launching(device, told, facts);
+    launching(context.timeline, device, told, facts);
     let projection = told.projection;
     let is_marked = |group: &u32| told.is_marked(*group);
     let copies = projection.exposed_copies.iter().filter(|(group, _)| !told.all_holding.contains(group));
@@ -153,7 +155,7 @@ fn gradient_copies_ns(told: &Told<'_>) -> i64 {
 }
 
 /// Which range holds half of the time that goes into launching.
-fn launching(device: &DeviceContext, told: &Told<'_>, facts: &mut Entity) {
+fn launching(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts: &mut Entity) {
     let mut groups: BTreeMap<u32, InGroup> = BTreeMap::new();
     for group in told.groups.iter().filter(|group| group.sums.idle.launch_ns > 0) {
         let folded = told.folded.group_of(group.label).filter(|folded| !told.all_holding.contains(folded));
@@ -171,6 +173,7 @@ fn launching(device: &DeviceContext, told: &Told<'_>, facts: &mut Entity) {
     if let Some((range, ns)) = telling(&marked, whole_ns).or_else(|| telling(&groups, whole_ns)) {
         facts.set("idle_launch_range", told.folded.name(range));
         facts.set("idle_launch_range_ns", ns);
+        called_in_range::extract(timeline, device, told.folded, range, facts);
     }
 }
 

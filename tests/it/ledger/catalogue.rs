@@ -10,7 +10,7 @@ use coldspot::limits::MAX_THREAD_COUNT;
 use coldspot::source::{Limits, ReadOptions};
 use rusqlite::Connection;
 
-use crate::readers::kineto_operators::{filled, made_again};
+use crate::readers::kineto_operators::{filled, made_again, pieces};
 use crate::replays::along::choices;
 use crate::support::analysis::{facts, facts_of, try_timeline};
 use crate::support::{Scenario, SchemaVersion, damage, fixture, heavy, kernels, scenario_names, temp, trace};
@@ -335,6 +335,7 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&of_trace(NEWER_DRIVER)));
     set.extend(names_in(&of_trace(&made_again("aten::full"))));
     set.extend(names_in(&of_trace(&filled(120, 180))));
+    set.extend(names_in(&of_trace(&pieces("aten::upsample_bilinear2d"))));
     set.extend(names_in(&facts(&choices(24).write().1)));
     set.extend(names_in(&lossy()));
     set.extend(names_in(&of_either()));

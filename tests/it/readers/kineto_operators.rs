@@ -138,3 +138,49 @@ fn a_range_that_makes_the_same_tensor_again_is_told() {
     // What works on an input, or draws numbers, makes another one.
     assert_eq!((of("aten::add"), of("aten::randn")), ((None, -1), (None, -1)));
 }
+
+/// Rounds in which a range of the program's calls an operator again and again, with one launch in each.
+pub(crate) fn pieces(operator: &str) -> String {
+    let mut events = Vec::new();
+    let host = r#""ph": "X", "pid": 99, "tid": 99"#;
+    for round in 0..6 {
+        let from = 10_000 * round;
+        for (name, length) in [(format!("ProfilerStep#{round}"), 9_900), ("augment".to_owned(), 9_000)] {
+            events.push(format!(
+                r#"{{{host}, "cat": "user_annotation", "name": "{name}", "ts": {from}, "dur": {length}}}"#
+            ));
+        }
+        for piece in 0..60 {
+            let (at, id) = (from + 10 + 100 * piece, 1 + 60 * round + piece);
+            for (start, length) in [(at, 90), (at + 5, 80)] {
+                events.push(format!(
+                    r#"{{{host}, "cat": "cpu_op", "name": "{operator}", "ts": {start}, "dur": {length}}}"#
+                ));
+            }
+            events.push(format!(
+                r#"{{{host}, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": {}, "dur": 60,
+                  "args": {{"correlation": {id}}}}}"#,
+                at + 20
+            ));
+            events.push(format!(
+                r#"{{"ph": "X", "pid": 0, "tid": 7, "cat": "kernel", "name": "resize", "ts": {}, "dur": 2,
+                  "args": {{"device": 0, "stream": 7, "correlation": {id}, "grid": [64, 1, 1], "block": [256, 1, 1]}}}}"#,
+                at + 82
+            ));
+        }
+    }
+    format!("{{\"traceEvents\": [{}]}}", events.join(",\n"))
+}
+
+#[test]
+fn an_operator_that_a_range_calls_for_one_piece_after_the_other_is_told() {
+    let of = |operator: &str| {
+        let facts = facts(pieces(operator));
+        let (_, device_facts) = facts.of_kind(EntityKind::Device).next().unwrap();
+        let told = device_facts.text("idle_launch_range_operator").map(str::to_owned);
+        (told, device(&facts, "idle_launch_range_operator_count"))
+    };
+    // Each holds one of its own name, as operators with several ways in do.
+    assert_eq!(of("aten::upsample_bilinear2d"), (Some("aten::upsample_bilinear2d".to_owned()), 60));
+    assert_eq!(of("aten::linear"), (None, -1), "layers of a model");
+}
