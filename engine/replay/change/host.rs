@@ -276,6 +276,9 @@ impl Play<'_> {
             if is_gone[call as usize] { Some(0) } else { first }
         };
         self.free_calls(own_ns);
+        if made == ApiClass::Load {
+            self.close_between(made);
+        }
         // Host code around calls that only ask is not there for them.
         is_gone.iter_mut().zip(calls).for_each(|(is_gone, row)| *is_gone &= !row.asks);
         for edge in self.edges.iter_mut().filter(|edge| edge.why == Why::Launch) {
@@ -286,6 +289,28 @@ impl Play<'_> {
             }
         }
         self.close_gaps(&is_gone, extent, setting);
+    }
+
+    /// Takes the host code out between two calls of a class that have no launch and no wait between them: both belong to one thing, as
+    /// the modules of a plan do, and what the host does from one to the other makes that thing.
+    fn close_between(&mut self, made: ApiClass) {
+        let part = &self.model.part;
+        let mut is_between = vec![false; part.calls.len()];
+        for thread in &part.threads {
+            let mut since: Option<usize> = None;
+            for call in thread.clone() {
+                match part.calls[call].class {
+                    class if class == made => {
+                        if let Some(since) = since.replace(call) {
+                            is_between[since + 1..=call].fill(true);
+                        }
+                    }
+                    ApiClass::Launch | ApiClass::Wait(_) => since = None,
+                    _ => {}
+                }
+            }
+        }
+        self.shorten_gaps(|call, gap_ns, _| if is_between[call as usize] { 0 } else { gap_ns });
     }
 
     pub(super) fn no_blocking(&mut self) {
