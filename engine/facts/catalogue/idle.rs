@@ -274,6 +274,13 @@ pub(super) const DETAIL: &[Fact] = &[
     ),
     fact("idle_host_range_ns", Int, Nvtx, ExtensiveWithGaps, "How much of the host code ran in that range."),
     fact(
+        "idle_host_range_own_ns",
+        Int,
+        Nvtx,
+        ExtensiveWithGaps,
+        "How much of that lies in no range further inside, no operator of a framework among them.",
+    ),
+    fact(
         "idle_host_range_made_by",
         Text,
         Nvtx,

@@ -97,6 +97,9 @@ fn of_device(context: &Context<'_>, device: &DeviceContext, told: &Told<'_>, fac
     if let Some((range, ns)) = main_range(told, (device.account_ns(Account::IdleHost), of_host), &left_out) {
         facts.set("idle_host_range", told.folded.name(range));
         facts.set("idle_host_range_ns", ns);
+        let own = told.groups.iter().filter(|group| told.folded.group_of(group.label) == Some(range));
+        let own_ns = own.map(|group| group.sums.idle.innermost_host_ns).fold(0, i64::saturating_add);
+        facts.set("idle_host_range_own_ns", own_ns.min(ns));
         made_again::extract(timeline, device, told.folded, range, facts);
         let is_of_range = |label: u32| told.folded.group_of(label) == Some(range);
         facts.set_some("idle_host_range_step_count", lead::steps_with(timeline, device, is_of_range));
