@@ -90,6 +90,9 @@ pub(super) fn find_causes(context: &Context<'_>, occurrences: &mut [Occurrence<'
             (taken.shared_ns(symptom, cause), taken.explained_of(symptom, cause))
         };
         let most = found.iter().copied().max_by(|a, b| takes_ns(a).cmp(&takes_ns(b)).then_with(|| order(b, a)));
+        let together_ns = found.iter().filter_map(|taken| takes_ns(taken).0).fold(0, i64::saturating_add);
+        let is_theirs = found.len() > 1 && is_little_without(&occurrences[this], together_ns);
+        let whole = whole.or(most.filter(|_| is_theirs));
         let Some(taken) = whole.or(most) else { continue };
         let shared_ns = taken.shared_ns(&occurrences[this], &occurrences[taken.cause]);
         occurrences[this].explain(taken.cause, shared_ns, whole.is_some());
@@ -168,6 +171,13 @@ impl Taken {
         }
         left_is_little(shared_ns)
     }
+}
+
+/// Whether what is left of a symptom does not matter when several causes take so much of it together. What was played again is
+/// divided by what each wins, which may be won by another as well.
+fn is_little_without(symptom: &Occurrence<'_>, taken_ns: i64) -> bool {
+    let Some(gain) = symptom.gain.as_ref().filter(|_| !symptom.is_replayed()) else { return false };
+    severity_of(symptom.left_share(taken_ns) * gain.weighing_share()) == Severity::Info
 }
 
 /// What is left beside so large a part of a gain is less than what gains vary by.

@@ -258,3 +258,27 @@ fn a_finding_that_another_makes_pointless_is_kept_apart() {
     assert!(review.findings.iter().all(|finding| finding.rule != "sync-gap"));
     assert_eq!((review.suppressed[0].rule.as_str(), review.suppressed[0].by.as_str()), ("sync-gap", "pageable-copy"));
 }
+
+#[test]
+fn what_two_causes_take_together_is_no_finding_of_its_own() {
+    let symptoms = |second_ns: i64| {
+        let mut sample = Sample::default();
+        let run = sample.run();
+        let device = sample.device(run, 0, "NVIDIA H200", 1_000_000_000, &[("idle_ns", 600_000_000)]);
+        let entity = sample.facts.get_mut(device);
+        entity.set("idle_host_after_copy_call_ns", 150_000_000);
+        entity.set("idle_host_after_sync_ns", second_ns);
+        let symptom = sample.rule("blocking-copy", "Copy calls", EntityKind::Device);
+        for (id, fact) in [("one", "idle_host_after_copy_call_ns"), ("other", "idle_host_after_sync_ns")] {
+            let cause = sample.rule(id, "A cause", EntityKind::Device);
+            let shares = Some(FactRef { kind: EntityKind::Device, name: fact });
+            let relation = Relation { rule: "blocking-copy".to_owned(), on: vec![EntityKind::Device], shares };
+            sample.rules[cause].explains = vec![relation];
+            sample.find(cause, device, Some(("idle", 300_000_000)), id);
+        }
+        sample.find(symptom, device, Some(("idle", 200_000_000)), "calls");
+        sample.review().findings.iter().map(|finding| finding.symptoms.len()).sum::<usize>()
+    };
+    // Of 200 ms 10 are left, which is little, or 50.
+    assert_eq!((symptoms(49_000_000), symptoms(0)), (1, 0));
+}

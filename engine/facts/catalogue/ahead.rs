@@ -21,6 +21,13 @@ pub(super) const AHEAD: &[Fact] = &[
         "What running ahead of copy calls that block could have won. Each idle stretch that began in one wins no more than such calls of the same thread before it took and earlier stretches left. At most overlap_ceiling_ns.",
     ),
     fact(
+        "blocking_copy_host_run_ahead_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "The part of that which host code of these stretches takes (idle_host_after_copy_call_ns of idle_after_copy_call_ns): what is left of it lies in calls.",
+    ),
+    fact(
         "idle_host_after_sync_ns",
         Int,
         CudaApi,

@@ -142,6 +142,7 @@ pub(super) const COPY_GROUP: &[Fact] = &[
     ),
     fact("same_size_bytes", Int, CudaTrace, Intensive, "The commonest size. How large such a buffer has to be."),
     fact("first_start_ns", Int, CudaTrace, Incomparable, "When the first of them begins."),
+    fact("last_start_ns", Int, CudaTrace, Incomparable, "When the last of them begins."),
     fact("longest_ns", Int, CudaTrace, OneTime, "The longest of them."),
     fact("longest_start_ns", Int, CudaTrace, Incomparable, "When the longest of them begins."),
     fact(

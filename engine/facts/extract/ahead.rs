@@ -16,6 +16,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let idle = &device.idle;
     facts.set_some("sync_run_ahead_ns", run_ahead_ns(device, Account::AfterSync));
     facts.set_some("blocking_copy_run_ahead_ns", run_ahead_ns(device, Account::AfterCopy));
+    let after_copy_ns = device.account_ns(Account::AfterCopy);
+    if let Some(ahead_ns) = facts.int("blocking_copy_run_ahead_ns") {
+        let of_host_ns = share_of(ahead_ns, idle.host_after_copy_call_ns, after_copy_ns);
+        facts.set("blocking_copy_host_run_ahead_ns", of_host_ns);
+    }
     facts.set("idle_host_after_sync_ns", idle.host_after_sync_ns);
     facts.set("idle_host_after_copy_call_ns", idle.host_after_copy_call_ns);
     let launching = idle.sums[Account::IdleLaunch];
@@ -28,6 +33,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set_some("host_call_longest", longest.filter(|(ns, _)| *ns > 0).map(|(_, name)| name.0));
     }
     facts.set_some("launch_to_start_median_ns", device.passed(context).launch_to_start_median_ns);
+}
+
+/// Of a time the part that another time is of a whole.
+fn share_of(ns: i64, part_ns: i64, whole_ns: i64) -> i64 {
+    if whole_ns <= 0 { 0 } else { (ns as f64 * (part_ns as f64 / whole_ns as f64).clamp(0.0, 1.0)) as i64 }
 }
 
 fn run_ahead_ns(device: &DeviceContext, trigger: Account) -> Option<i64> {

@@ -163,6 +163,7 @@ fn sizes(mut sizes: Vec<i64>, facts: &mut Entity) {
 
 fn times(timeline: &Timeline, ops: &[Op], facts: &mut Entity) {
     facts.set_some("first_start_ns", ops.iter().map(|op| op.start).min());
+    facts.set_some("last_start_ns", ops.iter().map(|op| op.start).max());
     if let Some(longest) = ops.iter().max_by_key(|op| (op.interval().len_ns(), -op.start)) {
         facts.set("longest_ns", longest.interval().len_ns());
         facts.set("longest_start_ns", longest.start);
