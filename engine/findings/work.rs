@@ -72,19 +72,22 @@ impl KernelLimit {
     }
 }
 
-/// Theoretical occupancy, of the launch geometry that most of a kernel's time was spent with.
+/// Theoretical occupancy, of the launch geometry that most of a kernel's time was spent with; or what its grids hold, where that is
+/// less.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Occupancy {
     /// Of the warps that an SM can hold.
     pub share: f64,
-    /// What keeps it under 1, as in the catalogue of facts.
+    /// What keeps it under 1, as in the catalogue of facts, or the `grid`.
     pub limiter: String,
 }
 
 impl Occupancy {
     fn of(kernel: &Entity) -> Option<Self> {
         let limiter = kernel.text("occupancy_limiter")?.to_owned();
-        Some(Self { share: kernel.number("theoretical_occupancy_share")?, limiter })
+        let share = kernel.number("theoretical_occupancy_share")?;
+        let held = kernel.number("warp_share").filter(|held| *held < share);
+        Some(held.map_or(Self { share, limiter }, |share| Self { share, limiter: "grid".to_owned() }))
     }
 }
 
