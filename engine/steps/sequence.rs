@@ -24,6 +24,8 @@ const ODD_COST: i64 = 5;
 const ROUNDS_AN_ODD: usize = 50;
 /// A loop that holds a smaller share of the work is not what the program does.
 const WORK_SHARE: f64 = 0.5;
+/// Beside so many rounds what is launched once, before them, is no part of what the program repeats, however long it runs.
+const ROUNDS_BESIDE_ONCE: usize = 50;
 /// The share of rounds with the same launches from which a loop may be a step, and from which it surely is a loop.
 const SAME_SHARES: (f64, f64) = (0.5, 0.9);
 /// Fewer rounds are no sure sign.
@@ -199,6 +201,8 @@ struct Text {
     letter_counts: Vec<u32>,
     /// How many kernels and graphs were launched before each place.
     kernel_counts: Vec<u32>,
+    /// What counts and is launched once: its places, in order, with how long it runs.
+    once: Vec<(u32, i64)>,
 }
 
 impl Text {
@@ -223,7 +227,11 @@ impl Text {
                 sum = sum.wrapping_add(scattered(symbol as u64));
             }
         }
-        Self { places, sums, letter_counts, kernel_counts }
+        let all = launches.all();
+        let once = places.iter().filter(|places| places.len() == 1).flatten();
+        let mut once: Vec<(u32, i64)> = once.map(|place| (*place, all[*place as usize].length())).collect();
+        once.sort_unstable();
+        Self { places, sums, letter_counts, kernel_counts, once }
     }
 
     fn find_loop(&self, launches: &Launches, symbol: usize) -> Option<Loop> {
@@ -241,7 +249,9 @@ impl Text {
         let odd_count = last - first - alike_count;
         let (from, to) = (places[first] as usize, places[last] as usize);
         let kernel_count = self.kernel_counts[to] - self.kernel_counts[from];
-        let work_share = launches.work_between(from, to) as f64 / launches.all_work_ns().max(1) as f64;
+        let once = self.once.iter().take_while(|(place, _)| last - first >= ROUNDS_BESIDE_ONCE && *place < places[first]);
+        let all_ns = launches.all_work_ns() - once.map(|(_, ns)| *ns).sum::<i64>();
+        let work_share = launches.work_between(from, to) as f64 / all_ns.max(1) as f64;
         if alike_count < MIN_STEP_COUNT
             || odd_count * ROUNDS_AN_ODD > alike_count
             || work_share < WORK_SHARE

@@ -404,6 +404,23 @@ fn what_comes_after_steps_was_launched_by_them_or_not() {
 }
 
 #[test]
+fn what_is_launched_once_before_many_rounds_hides_none_of_them() {
+    let rounds = |set_up: &[&str], count: usize| {
+        let mut program = Program::new();
+        set_up.iter().for_each(|name| program.kernel(name, 1_000_000));
+        for _ in 0..count {
+            program.kernel("gradients", 300);
+            program.kernel("weights", 20);
+            program.pause(500);
+        }
+        program.told().map_or(0, |steps| steps.steps.len())
+    };
+    assert_eq!(rounds(&["fill"], 51), 51);
+    assert_eq!(rounds(&["fill"], 50), 0, "fewer rounds, which are small beside it");
+    assert_eq!(rounds(&["fill", "fill"], 51), 0, "it comes again");
+}
+
+#[test]
 fn one_thing_in_many_sizes_is_no_step() {
     let of = |range: &str, sizes: &[i64]| {
         let mut program = Program::new();
