@@ -19,6 +19,11 @@ pub(super) fn at_its_bound<'a>(devices: &[DeviceReview], findings: &'a [Finding]
     findings.iter().filter(|finding| finding.severity == Severity::Info && !finding.once).find(bounds)
 }
 
+/// What took most of the GPU's window before what is judged, where it is told further down.
+pub(super) fn set_up_before(findings: &[Finding]) -> Option<&Finding> {
+    findings.iter().find(|finding| finding.looks_before_steady() && finding.severity > Severity::Info)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,15 +1,17 @@
 //! The one sentence at the top.
 
-use super::bounded::at_its_bound;
+use super::bounded::{at_its_bound, set_up_before};
+use super::once_beside::beside;
 use super::outside::{outside_first, outside_named};
-use super::rank::{LARGE_ONCE_SHARE, MAIN_KERNEL_SHARE, is_of_cold_pass};
+use super::phrase::{lower_first, within};
+use super::rank::{MAIN_KERNEL_SHARE, is_of_cold_pass};
 use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding, PhaseWork, is_of_kernels_alone};
 use crate::facts::{Entity, EntityKind, FactValue, Facts};
 use crate::rules::outcome::Severity;
 use crate::source::PRINT_ALL_COUNTERS;
 use crate::text::number::{duration, percent};
 use crate::text::plural::counted_as;
-use crate::text::spans::{Sentence, Span};
+use crate::text::spans::Sentence;
 
 /// The rule whose finding stands for all others.
 const TOO_LITTLE: &str = "too-little-work";
@@ -110,7 +112,7 @@ fn most_to_gain(
         _ => beside(loss(words, devices, (top, gain), findings, known), top, findings),
     };
     let words = inside_beside(words, facts, (top, gain), findings);
-    match before {
+    match before.or_else(|| set_up_before(findings)) {
         Some(before) => words.own(" ").sentence(&before.summary).own("."),
         None => words,
     }
@@ -339,19 +341,6 @@ fn inside_beside(words: Sentence, facts: &Facts, (top, gain): (&Finding, &Gain),
     }
 }
 
-/// What costs more than what repeats, and does not come again.
-fn beside(words: Sentence, top: &Finding, findings: &[Finding]) -> Sentence {
-    let gained = |finding: &Finding| finding.gain.as_ref().map_or(0, |gain| gain.recoverable_ns);
-    let once = findings.iter().filter(|finding| finding.once && !top.once && gained(finding) > gained(top));
-    match once.max_by_key(|finding| gained(finding)).and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
-        Some((finding, gain)) if gain.share >= LARGE_ONCE_SHARE => words
-            .own(if finding.headline.plain().ends_with(", once") { " Beside that: " } else { " Beside that, once: " })
-            .sentence(&within(&finding.headline))
-            .own(&format!(" (up to {}, {}).", duration(gain.recoverable_ns), percent(gain.share))),
-        _ => words,
-    }
-}
-
 /// What keeps a clean verdict from being the whole truth: work inside graphs, and findings without a number.
 fn hidden(words: Sentence, facts: &Facts, unnumbered: Option<&Finding>) -> Sentence {
     let sum = |name: &str| facts.of_kind(EntityKind::Device).filter_map(|(_, device)| device.int(name)).sum::<i64>();
@@ -475,25 +464,4 @@ fn window_of(device: &DeviceReview) -> &str {
 
 fn share(ns: i64, device: &DeviceReview) -> String {
     percent(ns as f64 / device.window_ns as f64)
-}
-
-/// A headline within a sentence.
-fn within(headline: &Sentence) -> Sentence {
-    let mut spans = headline.spans().iter().cloned();
-    let first = match spans.next() {
-        Some(Span::Own(words)) => Some(Span::Own(lower_first(&words))),
-        other => other,
-    };
-    first.into_iter().chain(spans).fold(Sentence::default(), Sentence::span)
-}
-
-/// Words within a sentence. Names and abbreviations keep their capitals.
-fn lower_first(title: &str) -> String {
-    let mut chars = title.chars();
-    let (Some(first), rest) = (chars.next(), chars.as_str()) else { return String::new() };
-    if rest.chars().next().is_some_and(char::is_lowercase) || rest.starts_with(' ') {
-        first.to_lowercase().chain(rest.chars()).collect()
-    } else {
-        title.to_owned()
-    }
 }

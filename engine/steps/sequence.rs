@@ -249,7 +249,8 @@ impl Text {
         let odd_count = last - first - alike_count;
         let (from, to) = (places[first] as usize, places[last] as usize);
         let kernel_count = self.kernel_counts[to] - self.kernel_counts[from];
-        let once = self.once.iter().take_while(|(place, _)| last - first >= ROUNDS_BESIDE_ONCE && *place < places[first]);
+        let once =
+            self.once.iter().take_while(|(place, _)| last - first >= ROUNDS_BESIDE_ONCE && *place < places[first]);
         let all_ns = launches.all_work_ns() - once.map(|(_, ns)| *ns).sum::<i64>();
         let work_share = launches.work_between(from, to) as f64 / all_ns.max(1) as f64;
         if alike_count < MIN_STEP_COUNT
