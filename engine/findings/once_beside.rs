@@ -70,7 +70,8 @@ mod tests {
         let top = Finding { once: false, ..once("idle_launch", 0.1) };
         let said = |findings: &[Finding]| beside(Sentence::default(), &top, findings).plain();
         let host = once("idle_host", 0.4);
-        assert!(said(&[host.clone()]).ends_with("(up to 400 ms, 40 %)."), "{}", said(&[host.clone()]));
+        let alone = said(std::slice::from_ref(&host));
+        assert!(alone.ends_with("(up to 400 ms, 40 %)."), "{alone}");
         let with_loading = said(&[host.clone(), once("idle_load", 0.1)]);
         assert!(
             with_loading.ends_with("(up to 400 ms, 40 %; with what else comes once up to 500 ms, 50 %)."),

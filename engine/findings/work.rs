@@ -72,6 +72,9 @@ impl KernelLimit {
     }
 }
 
+/// Grids that hold a smaller part of the warps that fit are what limits them; a block that is missing here and there is not.
+const FAR_FEWER: f64 = 0.8;
+
 /// Theoretical occupancy, of the launch geometry that most of a kernel's time was spent with; or what its grids hold, where that is
 /// less.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,7 +89,7 @@ impl Occupancy {
     fn of(kernel: &Entity) -> Option<Self> {
         let limiter = kernel.text("occupancy_limiter")?.to_owned();
         let share = kernel.number("theoretical_occupancy_share")?;
-        let held = kernel.number("warp_share").filter(|held| *held < share);
+        let held = kernel.number("warp_share").filter(|held| *held < FAR_FEWER * share);
         Some(held.map_or(Self { share, limiter }, |share| Self { share, limiter: "grid".to_owned() }))
     }
 }
