@@ -361,3 +361,28 @@ fn what_loads_code_in_each_step_is_no_set_up() {
     assert!(set_up.ceiling_ns < 50_000, "{set_up:?}");
     assert!(load.expected_ns > 350_000 && load.ceiling_ns >= load.expected_ns, "{load:?}");
 }
+
+#[test]
+fn what_the_host_does_between_two_loads_goes_with_them() {
+    let expected_ns = |launches_between: bool| {
+        let mut trace = Trace::default();
+        for step in 0..STEP_COUNT {
+            let begin = trace.host_us;
+            for load in 0..3 {
+                trace.call("cuModuleLoadData", 100.0);
+                trace.host_us += 100.0;
+                if launches_between && load < 2 {
+                    trace.launch("filter_kernel", 3.0);
+                }
+                trace.host_us += 40.0;
+            }
+            trace.launch("filter_kernel", KERNEL_US);
+            trace.wait();
+            trace.step(step, begin);
+        }
+        trace.gain(Change::LoadOnce).0.expected_ns
+    };
+    // Three calls of 100 us, with 40 us behind the first and the second; behind a launch most of that stays.
+    let (alone_ns, apart_ns) = (expected_ns(false), expected_ns(true));
+    assert!(alone_ns > 370_000 && apart_ns < alone_ns - 30_000, "{alone_ns} {apart_ns}");
+}
