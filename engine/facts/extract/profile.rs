@@ -362,7 +362,8 @@ mod tests {
 
     #[test]
     fn of_more_frames_than_are_counted_every_so_many_stacks_stand_for_all() {
-        let mut stacks = CpuSamples::new(vec![Frame { function: 0, module: NONE }, Frame { function: 1, module: NONE }]);
+        let mut stacks =
+            CpuSamples::new(vec![Frame { function: 0, module: NONE }, Frame { function: 1, module: NONE }]);
         for sample in 0..1_000 {
             let stack = if sample % 4 == 3 { vec![1, 0] } else { vec![0, 0] };
             stacks.push(0, sample, stack.into_iter());
