@@ -366,7 +366,9 @@ impl<'all> Cursor<'all> {
             if let Some(open_ranges) = &mut self.open_ranges {
                 open_ranges.take(&piece);
             }
-            self.reading.samples[account].extend(self.samples.within(part));
+            if !self.samples.rest.is_empty() {
+                self.reading.samples[account].extend(self.samples.within(part));
+            }
             if account == Account::IdleBlocked
                 && let Some(call) = self.stacked.at(part)
             {

@@ -137,7 +137,16 @@ impl<'union> Follower<'union> {
     }
 
     /// How long an interval overlaps the union; it does not start before the last one asked about.
+    #[inline]
     pub fn overlap_ns(&mut self, with: Interval) -> i64 {
+        // Many unions are empty, and many intervals lie behind the last part.
+        if self.next >= self.union.parts.len() {
+            return 0;
+        }
+        self.advanced_overlap_ns(with)
+    }
+
+    fn advanced_overlap_ns(&mut self, with: Interval) -> i64 {
         while self.union.parts.get(self.next).is_some_and(|part| part.end <= with.start) {
             self.next += 1;
         }

@@ -6,6 +6,7 @@ use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::MAX_ONCE_PIECE_COUNT;
 use crate::ledger::{Account, Activity};
+use crate::timeline::NONE;
 use crate::timeline::api::{ApiClass, MemoryCall, memory_call};
 
 /// The calls that hold this part of the time are those that matter.
@@ -17,6 +18,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let mut idle: Vec<i64> = Vec::new();
     let mut counts = [0_i64; MemoryCall::COUNT];
     let mut busy = Followed::new(&device.tally.busy);
+    // Calls come by the million, under a few names.
+    let mut kinds: ByIndex<MemoryCall> = ByIndex::default();
     for call in device.telling_calls(context).iter().flatten().copied() {
         if context.calls.activity.get(call as usize) != Some(&Activity::Allocate) {
             continue;
@@ -26,7 +29,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         if idle_ns > 0 {
             idle.push(idle_ns);
         }
-        counts[memory_call(timeline.name(api.name[call as usize])) as usize] += 1;
+        let name = api.name[call as usize];
+        if name == NONE {
+            continue;
+        }
+        counts[*kinds.of(name, || memory_call(timeline.name(name))) as usize] += 1;
     }
     facts.set("idle_allocate_call_count", idle.len() as i64);
     facts.set("idle_allocate_main_count", main_count(idle));
@@ -50,14 +57,19 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 /// Whether a thread takes memory again and again after it gave some back: that is no set-up, however few rounds were recorded.
 pub(super) fn is_taken_anew(context: &Context<'_>, device: &DeviceContext) -> bool {
     let timeline = context.timeline;
-    let threads = device.processes.iter().flat_map(|process| context.threads_of(*process));
-    threads.into_iter().any(|thread| {
+    let mut threads = device.processes.iter().flat_map(|process| context.threads_of(*process));
+    let mut gives: ByIndex<Option<bool>> = ByIndex::default();
+    threads.any(|thread| {
         let calls = context.calls.of_thread(*thread).iter().map(|call| *call as usize);
         let own = calls.filter(|call| {
             let is_inside = timeline.api.times.at(*call).overlap_ns(device.window()) > 0;
             is_inside && context.calls.activity.get(*call) == Some(&Activity::Allocate)
         });
-        turns(own.filter_map(|call| gives_back(timeline.name(timeline.api.name[call])))) > MAX_ONCE_PIECE_COUNT
+        let gives = own.filter_map(|call| {
+            let name = timeline.api.name.get(call).copied().filter(|name| *name != NONE)?;
+            *gives.of(name, || gives_back(timeline.name(name)))
+        });
+        turns(gives) > MAX_ONCE_PIECE_COUNT
     })
 }
 

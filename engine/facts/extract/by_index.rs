@@ -7,22 +7,28 @@ use crate::timeline::NONE;
 pub(super) struct ByIndex<T> {
     /// Places in `list` by number, [`NONE`] where it has no value.
     places: Vec<u32>,
+    /// The same of [`NONE`], which is a number as well.
+    of_none: u32,
     list: Vec<(u32, T)>,
 }
 
 impl<T> Default for ByIndex<T> {
     fn default() -> Self {
-        Self { places: Vec::new(), list: Vec::new() }
+        Self { places: Vec::new(), of_none: NONE, list: Vec::new() }
     }
 }
 
 impl<T> ByIndex<T> {
     /// The value of a number, made when it has none. Memory grows with the largest number, by four bytes each.
     pub(super) fn of(&mut self, index: u32, new: impl FnOnce() -> T) -> &mut T {
-        if index as usize >= self.places.len() {
-            self.places.resize(index as usize + 1, NONE);
-        }
-        let place = &mut self.places[index as usize];
+        let place = if index == NONE {
+            &mut self.of_none
+        } else {
+            if index as usize >= self.places.len() {
+                self.places.resize(index as usize + 1, NONE);
+            }
+            &mut self.places[index as usize]
+        };
         if *place == NONE {
             *place = self.list.len() as u32;
             self.list.push((index, new()));
@@ -32,8 +38,8 @@ impl<T> ByIndex<T> {
 
     /// The value of a number, if it has one.
     pub(super) fn get(&self, index: u32) -> Option<&T> {
-        let place = self.places.get(index as usize)?;
-        self.list.get(*place as usize).map(|(_, value)| value)
+        let place = if index == NONE { self.of_none } else { *self.places.get(index as usize)? };
+        self.list.get(place as usize).map(|(_, value)| value)
     }
 
     /// Numbers with their values, in the order in which these were made.
@@ -68,5 +74,20 @@ impl Seen {
         let is_new = self.words[word] & bit == 0;
         self.words[word] |= bit;
         is_new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_number_has_a_value_and_takes_no_room() {
+        let mut counts: ByIndex<i64> = ByIndex::default();
+        for (index, count) in [(NONE, 1), (3, 10), (NONE, 2)] {
+            *counts.of(index, i64::default) += count;
+        }
+        assert_eq!((counts.get(NONE), counts.get(3), counts.get(2)), (Some(&3), Some(&10), None));
+        assert_eq!((counts.places.len(), counts.into_list()), (4, vec![(NONE, 3), (3, 10)]));
     }
 }
