@@ -200,6 +200,10 @@ impl<'all> SampleCursor<'all> {
 
     /// Those of an interval, by their indices. Intervals come in time order.
     fn within(&mut self, interval: Interval) -> Range<u32> {
+        // Most threads have none, and are asked millions of times.
+        if self.rest.is_empty() {
+            return 0..0;
+        }
         let rest = &self.times[self.rest.clone()];
         let first = self.rest.start + rest.partition_point(|time| *time < interval.start);
         let rest = &self.times[first..self.rest.end];
@@ -366,9 +370,7 @@ impl<'all> Cursor<'all> {
             if let Some(open_ranges) = &mut self.open_ranges {
                 open_ranges.take(&piece);
             }
-            if !self.samples.rest.is_empty() {
-                self.reading.samples[account].extend(self.samples.within(part));
-            }
+            self.reading.samples[account].extend(self.samples.within(part));
             if account == Account::IdleBlocked
                 && let Some(call) = self.stacked.at(part)
             {

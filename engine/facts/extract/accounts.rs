@@ -8,7 +8,7 @@ use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Account, COLD_PIECES, MAX_ONCE_PIECE_COUNT, OpKind, START_UP_PIECES, TimeSum};
 use crate::timeline::columns::{Direction, HostMemory};
-use crate::timeline::{Capability, NONE, Timeline};
+use crate::timeline::{Capability, Timeline};
 
 /// A few pieces that hold this share of an account are what it is.
 const ONCE_SHARE: f64 = 0.8;
@@ -173,18 +173,16 @@ impl Repeats {
         // By kernel, and of all graphs: launches, and their time. What one launch of a graph runs again and again, as the layers
         // of a model, comes once with it.
         let mut of_names: ByIndex<Launches> = ByIndex::default();
-        let mut others = [Launches::default(); 2];
+        let mut of_graphs = Launches::default();
         for op in kernels {
-            let name = timeline.kernels.shape_of(op.index).name;
             let launches = match op.kind {
-                OpKind::Graph => &mut others[0],
-                _ if name == NONE => &mut others[1],
-                _ => of_names.of(name, Launches::default),
+                OpKind::Graph => &mut of_graphs,
+                _ => of_names.of(timeline.kernels.shape_of(op.index).name, Launches::default),
             };
             launches.add(op.call(timeline), op.interval().len_ns());
         }
-        let others = others.into_iter().filter(|launches| launches.count > 0);
-        let launches: Vec<Launches> = of_names.into_list().into_iter().map(|(_, of)| of).chain(others).collect();
+        let of_graphs = Some(of_graphs).filter(|launches| launches.count > 0);
+        let launches: Vec<Launches> = of_names.into_list().into_iter().map(|(_, of)| of).chain(of_graphs).collect();
         let sum = |least: i64| {
             let of = launches.iter().filter(|launches| launches.count >= least);
             of.fold(0_i64, |sum, launches| sum.saturating_add(launches.sum_ns))

@@ -6,7 +6,6 @@ use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::MAX_ONCE_PIECE_COUNT;
 use crate::ledger::{Account, Activity};
-use crate::timeline::NONE;
 use crate::timeline::api::{ApiClass, MemoryCall, memory_call};
 
 /// The calls that hold this part of the time are those that matter.
@@ -30,9 +29,6 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
             idle.push(idle_ns);
         }
         let name = api.name[call as usize];
-        if name == NONE {
-            continue;
-        }
         counts[*kinds.of(name, || memory_call(timeline.name(name))) as usize] += 1;
     }
     facts.set("idle_allocate_call_count", idle.len() as i64);
@@ -66,7 +62,7 @@ pub(super) fn is_taken_anew(context: &Context<'_>, device: &DeviceContext) -> bo
             is_inside && context.calls.activity.get(*call) == Some(&Activity::Allocate)
         });
         let gives = own.filter_map(|call| {
-            let name = timeline.api.name.get(call).copied().filter(|name| *name != NONE)?;
+            let name = *timeline.api.name.get(call)?;
             *gives.of(name, || gives_back(timeline.name(name)))
         });
         turns(gives) > MAX_ONCE_PIECE_COUNT
