@@ -14,7 +14,7 @@ use coldspot::project::ConfigFile;
 use coldspot::render::facts::{facts_json, facts_text};
 use coldspot::render::{Context, Format, Templates, render, rule_page};
 use coldspot::report::{Report, ReviewReport};
-use coldspot::rules::{Library, example};
+use coldspot::rules::{Depth, Library, example};
 use coldspot::source::ReadOptions;
 use coldspot::text::{escape as escapes, names};
 
@@ -115,7 +115,7 @@ pub(crate) fn expression(data: &[u8]) {
 fn with_rule(text: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("pageable-copy.toml"), text).expect("a file");
-    match Library::with_dirs(&[folder.path().to_owned()]) {
+    match Library::with_dirs(&[folder.path().to_owned()], Depth::Whole) {
         Err(faults) => is_inert(&escapes::log(&faults.to_string())),
         Ok(library) => {
             let Some(rule) = library.rule("pageable-copy") else { return };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::AnalysisError;
 use crate::project::{self, Config, ConfigFile};
 use crate::render::Templates;
-use crate::rules::{Faults, Library};
+use crate::rules::{Depth, Faults, Library};
 use crate::text::date::Date;
 
 /// Which `coldspot.toml`.
@@ -85,7 +85,7 @@ fn nearest() -> Option<PathBuf> {
 
 impl Project {
     /// Loads rules and templates: the built-in ones, those that the configuration names, those of the caller. `today`
-    /// decides which ignores have expired.
+    /// decides which ignores have expired, `depth` how much of the built-in rules is read.
     ///
     /// # Errors
     /// What is wrong with them: faults come before a report is read, which may take minutes.
@@ -93,7 +93,7 @@ impl Project {
         configuration: &Configuration,
         rules: &[PathBuf],
         templates: Option<&Path>,
-        today: Date,
+        (today, depth): (Date, Depth),
     ) -> Result<Self, AnalysisError> {
         let file = configuration.read().map_err(AnalysisError::Configuration)?.map(|(_, file)| file);
         let own = file.as_ref().and_then(ConfigFile::templates);
@@ -105,7 +105,7 @@ impl Project {
                 dirs.push(dir.clone());
             }
         }
-        let library = Library::with_dirs(&dirs).map_err(AnalysisError::Rules)?;
+        let library = Library::with_dirs(&dirs, depth).map_err(AnalysisError::Rules)?;
         let config = match file {
             Some(file) => file.check(&library, templates.scorecard(), today).map_err(AnalysisError::Configuration)?,
             None => Config::default(),

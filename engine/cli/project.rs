@@ -8,6 +8,7 @@ use clap::Args;
 use coldspot::analysis::{Analysis, Configuration, Project, Request};
 use coldspot::gates::{Budgets, FailOn};
 use coldspot::project::FILE_NAME;
+use coldspot::rules::Depth;
 use coldspot::text::date::Date;
 
 use super::Reading;
@@ -46,7 +47,12 @@ impl ProjectArguments {
 
     /// Loads what the project decides, with the rules and templates of the command line.
     pub(super) fn load(&self, rules: &[PathBuf], templates: Option<&Path>) -> Result<Project, Failure> {
-        Ok(Project::load(&self.configuration(), rules, templates, today()?)?)
+        Ok(Project::load(&self.configuration(), rules, templates, (today()?, Depth::Judging))?)
+    }
+
+    /// The same where the rules themselves are looked at.
+    pub(super) fn load_whole(&self, rules: &[PathBuf]) -> Result<Project, Failure> {
+        Ok(Project::load(&self.configuration(), rules, None, (today()?, Depth::Whole))?)
     }
 }
 

@@ -94,14 +94,14 @@ pub(super) enum PageFormat {
 pub(super) fn run(task: &Task) -> Result<Exit, Failure> {
     let text = match task {
         Task::List { format, source } => {
-            let Project { library, config, .. } = source.project.load(&source.rules, None)?;
+            let Project { library, config, .. } = source.project.load_whole(&source.rules)?;
             match format {
                 ListFormat::Text => escape::log(&rule_list_text(&library, &config)),
                 ListFormat::Json => rule_list_json(&library, &config),
             }
         }
         Task::Show { id, format, source } => {
-            let Project { library, config, .. } = source.project.load(&source.rules, None)?;
+            let Project { library, config, .. } = source.project.load_whole(&source.rules)?;
             show(&library, config.params(), id, *format)?
         }
         Task::New { id, dir, project } => new(id, dir.as_deref(), project)?,
@@ -117,7 +117,7 @@ pub(super) fn run(task: &Task) -> Result<Exit, Failure> {
 }
 
 fn load(dir: Option<&Path>, project: &ProjectArguments) -> Result<Library, Failure> {
-    let library = project.load(&dir.map(Path::to_owned).into_iter().collect::<Vec<_>>(), None)?.library;
+    let library = project.load_whole(&dir.map(Path::to_owned).into_iter().collect::<Vec<_>>())?.library;
     // Loaded as a part of a folder that coldspot.toml names, it may be empty.
     match dir {
         Some(dir) if chosen(&library, Some(dir)).is_empty() => {

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+#[cfg(test)]
+use std::sync::Arc;
 
 use crate::files::read_inside;
 use crate::limits::{
@@ -67,6 +69,19 @@ impl RuleFile {
     }
 }
 
+/// How much of the built-in rules is read. Those of the user's folders are always read as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// All of it, as `coldspot rules test` checks it.
+    Whole,
+    /// What judges a report: neither the examples and tests, nor whether the texts are well written, which those who changed a
+    /// built-in rule have checked.
+    Judging,
+}
+
+/// How the tests of a rule begin, which are the last that it holds.
+const TESTS: &str = "\n[[tests]]";
+
 /// What one rule file gives.
 struct Read {
     header: Option<Header>,
@@ -75,13 +90,16 @@ struct Read {
 }
 
 impl Read {
-    fn new(file: &RuleFile) -> Self {
-        let mut log = Log::new(&file.name, &file.source);
+    fn new(file: &RuleFile, depth: Depth) -> Self {
+        let depth = if file.is_own { Depth::Whole } else { depth };
+        let tests = file.source.find(TESTS).filter(|_| depth == Depth::Judging);
+        let mut log = Log::new(&file.name, tests.map_or(&file.source, |tests| &file.source[..tests]));
         let raw = raw::read(&mut log);
         let header = raw.as_ref().map(|raw| Header::new(raw, &file.name, |span| log.line(span)));
-        let rule = raw.and_then(|raw| check(&raw, &file.path, &mut log)).map(|rule| Rule {
+        let rule = raw.and_then(|raw| check(&raw, &file.path, depth, &mut log)).map(|rule| Rule {
             info: RuleInfo { is_own: file.is_own, ..rule.info },
             replaces_builtin: file.replaces_builtin,
+            source: file.source.clone(),
             ..rule
         });
         Self { header, rule, faults: log.faults }
@@ -94,7 +112,7 @@ impl Library {
     /// # Errors
     /// All that is wrong with them.
     pub fn builtin() -> Result<Self, Faults> {
-        Self::with_dirs(&[])
+        Self::with_dirs(&[], Depth::Whole)
     }
 
     /// The built-in rules and those in the folders, however deep. A rule of a folder replaces the built-in one of the same
@@ -102,11 +120,11 @@ impl Library {
     ///
     /// # Errors
     /// All that is wrong with all files: folders that cannot be read, and what the check of the language finds.
-    pub fn with_dirs(dirs: &[PathBuf]) -> Result<Self, Faults> {
+    pub fn with_dirs(dirs: &[PathBuf], depth: Depth) -> Result<Self, Faults> {
         let builtin = BUILTIN.iter().map(|(name, source)| RuleFile::builtin(name, source)).collect();
         let mut own = Folders::default();
         dirs.iter().for_each(|dir| own.read(dir));
-        Self::load(builtin, own.files, own.faults)
+        Self::load(builtin, own, depth)
     }
 
     /// The rules, by id.
@@ -146,9 +164,10 @@ impl Library {
         Faults::check(faults).map(|()| Self { rules: Vec::new(), printers: Printers::new(&[]) })
     }
 
-    fn load(builtin: Vec<RuleFile>, own: Vec<RuleFile>, mut faults: Vec<Fault>) -> Result<Self, Faults> {
+    fn load(builtin: Vec<RuleFile>, own: Folders, depth: Depth) -> Result<Self, Faults> {
+        let mut faults = own.faults;
         let mut files = by_id(builtin, &mut faults);
-        for (id, mut file) in by_id(own, &mut faults) {
+        for (id, mut file) in by_id(own.files, &mut faults) {
             if let Some(replaced) = files.remove(&id) {
                 file.path.category = replaced.path.category;
                 file.replaces_builtin = true;
@@ -159,7 +178,7 @@ impl Library {
         let files: Vec<&RuleFile> = files.values().collect();
         let (mut rules, mut headers) = (Vec::new(), Vec::new());
         for some in files.chunks(FILES_AT_ONCE) {
-            for read in parallel::map(Threads::new(None), some.iter().copied(), Read::new) {
+            for read in parallel::map(Threads::new(None), some.iter().copied(), |file| Read::new(file, depth)) {
                 headers.extend(read.header);
                 rules.extend(read.rule);
                 faults.extend(read.faults);
@@ -304,6 +323,19 @@ fn unreadable(path: &Path, message: &str) -> Fault {
 pub(super) mod tests {
     use super::*;
 
+    /// What is left out for judging decides nothing.
+    #[test]
+    fn built_in_rules_judge_alike_however_deep_they_are_read() {
+        let read = |depth| Library::with_dirs(&[], depth).unwrap().rules;
+        let (whole, judging) = (read(Depth::Whole), read(Depth::Judging));
+        assert_eq!(whole.len(), judging.len());
+        for (mut whole, judging) in whole.into_iter().zip(judging) {
+            assert!(!std::mem::take(&mut whole.tests).is_empty() && judging.tests.is_empty(), "{}", judging.id());
+            whole.code.example = Arc::default();
+            assert_eq!(format!("{whole:?}"), format!("{judging:?}"));
+        }
+    }
+
     #[test]
     fn rules_hold_so_many_expressions_and_texts_together() {
         let folder = tempfile::tempdir().unwrap();
@@ -317,16 +349,16 @@ pub(super) mod tests {
             );
             fs::write(folder.path().join(format!("a-rule-{number}.toml")), rule).unwrap();
         }
-        let faults = Library::with_dirs(&[folder.path().to_owned()]).unwrap_err().to_string();
+        let faults = Library::with_dirs(&[folder.path().to_owned()], Depth::Judging).unwrap_err().to_string();
         assert!(faults.contains("expressions and texts"), "{faults:.300}");
         fs::write(folder.path().join("long.toml"), "#".repeat(MAX_RULE_BYTES + 1)).unwrap();
-        let faults = Library::with_dirs(&[folder.path().to_owned()]).unwrap_err().to_string();
+        let faults = Library::with_dirs(&[folder.path().to_owned()], Depth::Judging).unwrap_err().to_string();
         assert!(faults.contains("long.toml:1: it is longer than 256 KiB"), "{faults:.300}");
     }
 
     /// Loads rule files given as text.
     pub(in crate::rules) fn load(sources: &[(&str, &str)]) -> Result<Library, Faults> {
         let files = sources.iter().map(|(name, source)| RuleFile::builtin(name, source));
-        Library::load(files.collect(), Vec::new(), Vec::new())
+        Library::load(files.collect(), Folders::default(), Depth::Whole)
     }
 }

@@ -26,7 +26,7 @@ mod vocabulary;
 pub use budget::is_spent;
 pub use evaluate::evaluate;
 pub use fault::{Fault, Faults};
-pub use library::Library;
+pub use library::{Depth, Library};
 pub use param_value::ParamValue;
 pub use params::Params;
 pub(crate) use params::read as read_param;

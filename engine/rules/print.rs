@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use minijinja::value::{Object, Value, ValueKind};
 use minijinja::{Environment, Error, Output, State};
 
@@ -20,20 +21,19 @@ const MARK: char = '\u{1}';
 /// Bytes of a text that a message shows.
 const MAX_SHOWN_BYTES: usize = 200;
 
-/// The compiled texts of all rules.
+/// The texts of all rules. Each is compiled when it is first printed: a review prints few of them.
 #[derive(Debug)]
 pub(super) struct Printers {
     environment: Environment<'static>,
 }
 
 impl Printers {
-    /// Compiles the texts of the rules; they parse, because the check has parsed them.
+    /// Of some rules, whose texts parse, because the check has parsed them.
     pub(super) fn new(rules: &[Rule]) -> Self {
+        let texts = rules.iter().flat_map(|rule| rule.code.texts());
+        let sources: HashMap<String, String> = texts.map(|text| (text.name.clone(), text.source.clone())).collect();
         let mut environment = environment();
-        for text in rules.iter().flat_map(|rule| rule.code.texts()) {
-            let added = environment.add_template_owned(text.name.clone(), text.source.clone());
-            debug_assert!(added.is_ok(), "{} was checked", text.name);
-        }
+        environment.set_loader(move |name| Ok(sources.get(name).cloned()));
         Self { environment }
     }
 

@@ -22,9 +22,10 @@ use crate::text::nearest::did_you_mean;
 use crate::timeline::Capability;
 
 use super::fault::Log;
+use super::library::Depth;
 use super::outcome::{Confidence, Severity};
 use super::raw::{self, RawRule};
-use super::rule::{CaptureNote, Code, FactRef, Reference, Rule, RuleInfo, Status};
+use super::rule::{CaptureNote, Case, Code, FactRef, Reference, Rule, RuleInfo, Status};
 use super::vocabulary::{EXPERIMENTAL, FRAMEWORK_DEFAULT, SCHEMA, STATUSES, frameworks};
 use code::Checker;
 use walk::{Scope, Uses};
@@ -41,21 +42,21 @@ pub(super) struct RulePath {
 }
 
 /// The checked rule; none when faults have been noted.
-pub(super) fn check(raw: &RawRule, path: &RulePath, log: &mut Log<'_>) -> Option<Rule> {
+pub(super) fn check(raw: &RawRule, path: &RulePath, depth: Depth, log: &mut Log<'_>) -> Option<Rule> {
     if !size::check(raw, log) {
         return None;
     }
     head(raw, path, log);
-    prose::check(raw, log);
+    if depth == Depth::Whole {
+        prose::check(raw, log);
+    }
     let for_each = entity_kind(&raw.for_each, log)?;
     let mut checker = Checker::new(raw, for_each, log);
     let code = checker.code(raw);
-    let (example, tests) = cases::read(raw, for_each, &checker.scope, checker.log);
-    let code = code.map(|code| Code { example, ..code });
-    if let Some(code) = &code {
-        cases::cover(raw, code, &tests, checker.log);
-        claimed(raw, code, checker.log);
-    }
+    let (code, tests) = match depth {
+        Depth::Whole => with_cases(raw, code, &mut checker),
+        Depth::Judging => (code, Vec::new()),
+    };
     let rests_on = checker.rests_on();
     let (params, uses, unreadable) = (checker.params, checker.uses, checker.unreadable);
     if !unreadable {
@@ -95,6 +96,17 @@ pub(super) fn check(raw: &RawRule, path: &RulePath, log: &mut Log<'_>) -> Option
         code: code?,
         tests,
     })
+}
+
+/// A rule's code with its example, and its tests.
+fn with_cases(raw: &RawRule, code: Option<Code>, checker: &mut Checker<'_, '_>) -> (Option<Code>, Vec<Case>) {
+    let (example, tests) = cases::read(raw, checker.scope.for_each, &checker.scope, checker.log);
+    let code = code.map(|code| Code { example, ..code });
+    if let Some(code) = &code {
+        cases::cover(raw, code, &tests, checker.log);
+        claimed(raw, code, checker.log);
+    }
+    (code, tests)
 }
 
 /// The entities that a rule silences claims on.

@@ -8,7 +8,7 @@ use super::super::check::check;
 use super::super::expr::syntax::opposites;
 use super::super::fault::Log;
 use super::super::library::tests::load;
-use super::super::library::{Library, rule_path};
+use super::super::library::{Depth, Library, rule_path};
 use super::super::raw;
 use super::super::rule::Rule;
 use super::super::skeleton::skeleton;
@@ -57,7 +57,7 @@ fn with_condition(rule: &Rule, index: usize, expr: &str) -> Option<Library> {
     let mut raw = raw::read(&mut log)?;
     let when = raw.when.get_mut(index)?;
     when.expr = Spanned::new(when.expr.span(), expr.to_owned());
-    check(&raw, &rule_path(Path::new(&rule.file)), &mut log).map(Library::single)
+    check(&raw, &rule_path(Path::new(&rule.file)), Depth::Whole, &mut log).map(Library::single)
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use coldspot::render::markdown;
 use coldspot::rules::outcome::Outcome;
-use coldspot::rules::{Library, Rule, example, skeleton, testing};
+use coldspot::rules::{Depth, Library, Rule, example, skeleton, testing};
 
 use crate::support::analysis::builtin;
 use crate::support::temp;
@@ -29,7 +29,8 @@ fn the_rule_to_begin_with_passes_and_its_tests_would_notice_a_mistake() {
     let root = temp::folder();
     let text = skeleton("my-first-rule").expect("a sound id");
     fs::write(root.path().join("my-first-rule.toml"), text).expect("a file to write");
-    let library = Library::with_dirs(&[root.path().to_owned()]).unwrap_or_else(|faults| panic!("{faults}"));
+    let library =
+        Library::with_dirs(&[root.path().to_owned()], Depth::Whole).unwrap_or_else(|faults| panic!("{faults}"));
     let problems: Vec<_> = testing::run(&library).into_iter().filter(|report| !report.passed()).collect();
     assert!(problems.is_empty(), "{problems:?}");
 }
@@ -67,7 +68,7 @@ fn folders_add_to_the_built_in_rules_and_replace_them_by_id() {
     let (first, second) = (root.path().join("ours"), root.path().join("theirs"));
     write(&first, "deep/sync-gap.toml", "sync-gap", "title = \"", "title = \"Ours: ");
     write(&second, "no-work.toml", "no-gpu-work", "id = \"no-gpu-work\"", "id = \"no-work\"");
-    let library = Library::with_dirs(&[first, second]).unwrap_or_else(|faults| panic!("{faults}"));
+    let library = Library::with_dirs(&[first, second], Depth::Whole).unwrap_or_else(|faults| panic!("{faults}"));
     assert_eq!(library.rules().len(), builtin().rules().len() + 1);
     let (gap, added) = (library.rule("sync-gap").expect("a rule"), library.rule("no-work").expect("a rule"));
     assert!(gap.title().starts_with("Ours: "));
@@ -84,17 +85,19 @@ fn two_folders_may_not_hold_one_id_but_may_lead_to_one_file() {
     let (first, second) = (root.path().join("ours"), root.path().join("theirs"));
     write(&first, "sync-gap.toml", "sync-gap", "title = \"", "title = \"Ours: ");
     write(&second, "deep/sync-gap.toml", "sync-gap", "title = \"", "title = \"Theirs: ");
-    let faults = Library::with_dirs(&[first.clone(), second]).expect_err("a fault").to_string();
+    let faults = Library::with_dirs(&[first.clone(), second], Depth::Whole).expect_err("a fault").to_string();
     assert!(faults.contains("ours/sync-gap.toml` has the same id: ids are unique"), "{faults}");
     let deep = first.join("..").join("ours");
-    assert!(Library::with_dirs(&[first, deep]).is_ok());
+    assert!(Library::with_dirs(&[first, deep], Depth::Whole).is_ok());
 }
 
 #[test]
 fn folders_without_rules_are_faults() {
     let root = temp::folder();
     let absent = root.path().join("absent");
-    let faults = Library::with_dirs(&[root.path().to_owned(), absent.clone()]).expect_err("two faults").to_string();
+    let faults = Library::with_dirs(&[root.path().to_owned(), absent.clone()], Depth::Whole)
+        .expect_err("two faults")
+        .to_string();
     let lines: Vec<_> = faults.lines().collect();
     let empty = format!("{}:1: it holds no rule: a rule is a file that ends in .toml", root.path().display());
     assert_eq!(lines[0], empty);
