@@ -7,6 +7,7 @@ use foldhash::{HashMap, HashSet};
 use crate::text::number;
 use crate::timeline::api::{self, ApiClass};
 use crate::timeline::interval::Interval;
+use crate::timeline::names::Told;
 use crate::timeline::{LostLaunches, NONE, NameId, Timeline};
 
 /// Where fewer of the launches lack their work, what is missing hardly shows in idle time.
@@ -146,29 +147,37 @@ pub(super) fn kernel_launches(timeline: &Timeline) -> Option<LostLaunches> {
         return None;
     }
     let api = &timeline.api;
-    let mut roles: HashMap<NameId, Role> = HashMap::default();
-    for name in &api.name {
-        roles.entry(*name).or_insert_with(|| Role::without_graphs(timeline.name(*name)));
-    }
-    if roles.values().any(|role| *role == Role::BeginRecording) {
+    let mut roles = Told::new(&timeline.names, Role::without_graphs);
+    let roles: Vec<Role> = api.name.iter().map(|name| roles.of(*name)).collect();
+    if roles.contains(&Role::BeginRecording) {
         return launches_of(timeline, Vec::new(), Role::without_graphs);
     }
-    roles.retain(|_, role| *role == Role::Launch);
     let has_work = with_work(timeline);
-    let process_of = |call: usize| timeline.process_of(api.thread.get(call).copied().unwrap_or(NONE));
-    let all = || (0..api.times.len()).map(|call| (call, process_of(call)));
-    let calls = || all().filter(|(_, process)| !timeline.unknown_launchers.may_be(*process));
-    let mut last_working: HashMap<u32, i64> = HashMap::default();
-    for (call, process) in calls().filter(|(call, _)| has_work[*call]) {
-        let last = last_working.entry(process).or_insert(i64::MIN);
+    // By process; that which no thread has comes last.
+    let mut last_working = vec![i64::MIN; timeline.processes.len() + 1];
+    let may_be_of_others: Vec<bool> = (0..timeline.processes.len() as u32)
+        .chain([NONE])
+        .map(|process| timeline.unknown_launchers.may_be(process))
+        .collect();
+    let place_of = |call: usize| {
+        let process = timeline.process_of(api.thread.get(call).copied().unwrap_or(NONE));
+        (process as usize).min(timeline.processes.len())
+    };
+    for (call, _) in has_work.iter().enumerate().filter(|(_, has_work)| **has_work) {
+        let last = &mut last_working[place_of(call)];
         *last = api.times.at(call).start.max(*last);
     }
     let (mut launch_count, mut lost, mut amid) = (0_usize, 0_usize, 0_usize);
-    for (call, process) in calls().filter(|(call, _)| roles.contains_key(&api.name[*call])) {
+    for (call, _) in roles.iter().enumerate().filter(|(_, role)| **role == Role::Launch) {
+        let place = place_of(call);
+        if may_be_of_others[place] {
+            continue;
+        }
         launch_count += 1;
-        lost += usize::from(!has_work[call]);
-        let is_before = |last: &i64| api.times.at(call).start < *last;
-        amid += usize::from(!has_work[call] && last_working.get(&process).is_some_and(is_before));
+        if !has_work[call] {
+            lost += 1;
+            amid += usize::from(api.times.at(call).start < last_working[place]);
+        }
     }
     told(timeline, Role::without_graphs, launch_count, (lost, amid))
 }
@@ -222,10 +231,10 @@ fn unjoined(timeline: &Timeline) -> HashSet<i64> {
 /// All calls that matter.
 fn calls(timeline: &Timeline, role_of: fn(&str) -> Role) -> Vec<Call> {
     let has_work = with_work(timeline);
-    let mut roles: HashMap<NameId, Role> = HashMap::default();
+    let mut roles = Told::new(&timeline.names, role_of);
     let mut calls: Vec<Call> = Vec::new();
     for (index, (times, name)) in timeline.api.times.iter().zip(&timeline.api.name).enumerate() {
-        let role = *roles.entry(*name).or_insert_with(|| role_of(timeline.name(*name)));
+        let role = roles.of(*name);
         let has_work = has_work[index];
         let thread = timeline.api.thread.get(index).copied().unwrap_or(NONE);
         if has_work || role != Role::Other {

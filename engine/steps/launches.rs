@@ -100,15 +100,61 @@ const LEAST_COPY_BYTES: i64 = 4_096;
 /// So many launches are looked at before it is looked further ahead.
 const NEAR: usize = 16;
 
-impl Launches {
-    /// `None` where nothing was launched.
-    pub fn new(timeline: &Timeline, device: &DeviceOps) -> Option<Self> {
-        let (process, has_calls) = main_process(timeline, device)?;
+/// What is read of the operations of a device to find what one process launched.
+#[derive(Debug)]
+struct OfProcess {
+    process: u32,
+    list: Vec<Launch>,
+    /// Operations of no known call before the first of those.
+    uncalled: Vec<Interval>,
+    symbols: Symbols,
+    counts: Counts,
+}
+
+/// How many operations each process launched.
+#[derive(Debug, Default)]
+struct Counts {
+    of: HashMap<u32, usize>,
+    /// The process that launched last, and how many in a row: mostly there is one.
+    last: (u32, usize),
+}
+
+impl Counts {
+    fn add(&mut self, process: u32) {
+        if process != self.last.0 {
+            self.settle();
+        }
+        self.last = (process, self.last.1 + 1);
+    }
+
+    fn settle(&mut self) {
+        let (process, count) = std::mem::take(&mut self.last);
+        if count > 0 {
+            *self.of.entry(process).or_default() += count;
+        }
+    }
+
+    /// The process that launched most.
+    fn main(&mut self) -> Option<u32> {
+        self.settle();
+        let most = self.of.iter().max_by_key(|(process, count)| (**count, std::cmp::Reverse(**process)));
+        most.map(|(process, _)| *process)
+    }
+}
+
+impl OfProcess {
+    fn new(timeline: &Timeline, device: &DeviceOps, process: u32, has_calls: bool) -> Self {
+        let mut counts = Counts::default();
         let mut symbols = Symbols::default();
-        let mut list = Vec::with_capacity(device.all_ops().size_hint().0);
+        let mut list: Vec<Launch> = Vec::with_capacity(device.all_ops().size_hint().0);
         let mut uncalled: Vec<Interval> = Vec::new();
-        for op in device.in_window().filter(|op| op.kind != OpKind::Migration) {
-            let at = match launched_at(timeline, op) {
+        for op in device.in_window() {
+            let launched = launched_at(timeline, op);
+            if let Some((_, of)) = launched {
+                counts.add(of);
+            }
+            let at = match launched {
+                _ if op.kind == OpKind::Migration => continue,
                 Some((at, of)) if of == process => at,
                 None if !has_calls => op.start,
                 None if list.is_empty() => {
@@ -121,10 +167,15 @@ impl Launches {
             let length_ns = u32::try_from(op.interval().len_ns()).unwrap_or(u32::MAX);
             list.push(Launch { at, start: op.start, length_ns, symbol, is_kernel: op.kind.is_kernel() });
         }
+        Self { process, list, uncalled, symbols, counts }
+    }
+
+    fn launches(self, device: &DeviceOps) -> Option<Launches> {
+        let Self { process, mut list, uncalled, symbols, .. } = self;
         if !list.is_sorted_by_key(|launch: &Launch| launch.at) {
             list.sort_by_key(|launch| launch.at);
         }
-        let first_ns = list.iter().map(|launch| launch.start).min().unwrap_or(i64::MAX);
+        let first_ns = list.iter().map(|launch| launch.start).min()?;
         let earlier = uncalled.iter().filter(|op| op.start < first_ns).map(|op| op.end);
         let earlier_until_ns = earlier.max().unwrap_or(i64::MIN);
         let mut work_ns = Vec::with_capacity(list.len() + 1);
@@ -136,16 +187,21 @@ impl Launches {
         let is_cut = device.all_ops().next().is_some_and(|first| first.start < window.start);
         let begin_ns = if is_cut { window.start } else { device.asked_from_ns };
         let at = list.iter().map(|launch| launch.at).collect();
-        (!list.is_empty()).then_some(Self {
-            list,
-            at,
-            work_ns,
-            process,
-            window,
-            begin_ns,
-            earlier_until_ns,
-            names: symbols.names,
-        })
+        Some(Launches { list, at, work_ns, process, window, begin_ns, earlier_until_ns, names: symbols.names })
+    }
+}
+
+impl Launches {
+    /// `None` where nothing was launched.
+    pub fn new(timeline: &Timeline, device: &DeviceOps) -> Option<Self> {
+        // Mostly there is one process: only where there are others that launch more, the list is made again.
+        let first = device.in_window().find_map(|op| launched_at(timeline, op));
+        let process = first.map_or(NONE, |(_, process)| process);
+        let mut of = OfProcess::new(timeline, device, process, first.is_some());
+        if let Some(main) = of.counts.main().filter(|main| *main != process) {
+            of = OfProcess::new(timeline, device, main, true);
+        }
+        of.launches(device)
     }
 
     pub(super) fn all(&self) -> &[Launch] {
@@ -213,27 +269,6 @@ fn launched_at(timeline: &Timeline, op: Op) -> Option<(i64, u32)> {
     let call = op.call(timeline)? as usize;
     let thread = timeline.api.thread.get(call).copied().unwrap_or(NONE);
     Some((timeline.api.times.get(call)?.start, process_of(timeline, thread)))
-}
-
-/// The process that launched most, and whether anything has a call.
-fn main_process(timeline: &Timeline, device: &DeviceOps) -> Option<(u32, bool)> {
-    let mut counts: HashMap<u32, usize> = HashMap::default();
-    let mut is_any = false;
-    // Mostly there is one.
-    let (mut last, mut in_row) = (NONE, 0);
-    for op in device.in_window() {
-        is_any = true;
-        let Some((_, process)) = launched_at(timeline, op) else { continue };
-        if process != last && in_row > 0 {
-            *counts.entry(last).or_default() += std::mem::take(&mut in_row);
-        }
-        (last, in_row) = (process, in_row + 1);
-    }
-    if in_row > 0 {
-        *counts.entry(last).or_default() += in_row;
-    }
-    let main = counts.into_iter().max_by_key(|(process, count)| (*count, std::cmp::Reverse(*process)));
-    is_any.then(|| main.map_or((NONE, false), |(process, _)| (process, true)))
 }
 
 fn content(timeline: &Timeline, op: Op) -> Option<Content> {

@@ -164,8 +164,13 @@ fn begin_with_hosts(steps: &mut [Step], launches: &Launches) {
     }
     // By step, until when the device runs what begins before the step's first operation, after that of the step before.
     let mut busy_until = vec![i64::MIN; steps.len()];
+    let mut step = 0;
     for launch in launches.all() {
-        let step = firsts.partition_point(|first| *first <= launch.start);
+        // Mostly it begins within the same step as the last one.
+        let is_behind = |step: usize| firsts.get(step).is_some_and(|first| *first <= launch.start);
+        if is_behind(step) || step.checked_sub(1).is_some_and(|before| !is_behind(before)) {
+            step = firsts.partition_point(|first| *first <= launch.start);
+        }
         if let Some(until) = busy_until.get_mut(step) {
             *until = (*until).max(launch.end_at_most());
         }

@@ -69,3 +69,27 @@ impl Names {
         (0..).zip(self.strings.iter().map(|text| &**text))
     }
 }
+
+/// What names tell, each of which is asked about once: columns hold the same few a million times.
+#[derive(Debug)]
+pub(crate) struct Told<'names, T> {
+    names: &'names Names,
+    tell: fn(&str) -> T,
+    /// By index of the name, once it was asked about.
+    known: Vec<Option<T>>,
+}
+
+impl<'names, T: Copy> Told<'names, T> {
+    /// Of some names, by what tells.
+    pub(crate) fn new(names: &'names Names, tell: fn(&str) -> T) -> Self {
+        Self { names, tell, known: vec![None; names.len()] }
+    }
+
+    /// What a name tells; one that no string has is empty.
+    pub(crate) fn of(&mut self, name: NameId) -> T {
+        match self.known.get_mut(name as usize) {
+            Some(known) => *known.get_or_insert_with(|| (self.tell)(self.names.get(name))),
+            None => (self.tell)(""),
+        }
+    }
+}

@@ -2,10 +2,11 @@
 
 use foldhash::HashMap;
 
+use super::by_index::ByIndex;
 use crate::ledger::{DeviceOps, Op, OpKind};
 use crate::timeline::columns::Direction;
 use crate::timeline::interval::Interval;
-use crate::timeline::union::Union;
+use crate::timeline::union::{RunningLength, Union};
 use crate::timeline::{NameId, Timeline};
 
 /// A kernel no longer than this is short: about what a launch costs the host.
@@ -31,40 +32,80 @@ pub(super) struct Storms {
     pub(super) names: HashMap<NameId, i64>,
 }
 
+/// Short kernels that follow each other, which are a storm once they are enough.
+struct Row {
+    count: usize,
+    /// From the first start to the last end.
+    whole: Interval,
+    /// When one of them runs, within the window.
+    busy: RunningLength,
+    /// The names of the first of them, until they are enough.
+    names: Vec<NameId>,
+    /// How many durations are those of earlier rows.
+    earlier: usize,
+}
+
 impl Storms {
     pub(super) fn find(timeline: &Timeline, device: &DeviceOps) -> Self {
         let mut storms = Self::default();
-        let mut row: Vec<Op> = Vec::new();
+        let mut names: ByIndex<i64> = ByIndex::default();
+        let mut row: Option<Row> = None;
         let mut last_end = i64::MIN;
         for op in device.in_window().filter(|op| !is_filler(timeline, *op)) {
             let is_short = op.kind == OpKind::Kernel && op.end - op.start <= SHORT_NS;
             if !is_short || op.start.saturating_sub(last_end) > APART_NS {
-                storms.close(timeline, &mut row, device.window);
+                storms.close(row.take(), device.window);
             }
             if is_short {
-                row.push(op);
+                let name = timeline.kernels.shape_of(op.index).name;
+                let row = row.get_or_insert_with(|| Row::new(op, storms.durations.len()));
+                storms.durations.push((op.end - op.start) as u32);
+                row.add(op, device.window);
+                row.count_name(name, &mut names);
+                last_end = row.whole.end;
+            } else {
+                last_end = last_end.max(op.end);
             }
-            last_end = if row.len() == 1 { op.end } else { last_end.max(op.end) };
         }
-        storms.close(timeline, &mut row, device.window);
+        storms.close(row.take(), device.window);
+        storms.names = names.into_list().into_iter().collect();
         storms
     }
 
-    fn close(&mut self, timeline: &Timeline, row: &mut Vec<Op>, window: Interval) {
-        if row.len() >= ENOUGH {
-            let end = row.iter().map(|op| op.end).max().unwrap_or(0);
-            let whole = Interval::new(row[0].start, end).clip(window);
-            self.busy_ns += Union::of(row.iter().map(|op| op.interval().clip(window))).len_ns();
-            self.count += 1;
-            self.kernel_count += row.len() as i64;
-            self.durations.extend(row.iter().map(|op| (op.end - op.start) as u32));
-            self.longest = self.longest.filter(|longest| longest.len_ns() >= whole.len_ns()).or(Some(whole));
-            self.parts.push(whole);
-            for op in row.iter() {
-                *self.names.entry(timeline.kernels.shape_of(op.index).name).or_default() += 1;
-            }
+    fn close(&mut self, row: Option<Row>, window: Interval) {
+        let Some(row) = row else { return };
+        if row.count < ENOUGH {
+            self.durations.truncate(row.earlier);
+            return;
         }
-        row.clear();
+        let whole = row.whole.clip(window);
+        self.busy_ns += row.busy.len_ns();
+        self.count += 1;
+        self.kernel_count += row.count as i64;
+        self.longest = self.longest.filter(|longest| longest.len_ns() >= whole.len_ns()).or(Some(whole));
+        self.parts.push(whole);
+    }
+}
+
+impl Row {
+    fn new(first: Op, earlier: usize) -> Self {
+        Self { count: 0, whole: first.interval(), busy: RunningLength::default(), names: Vec::new(), earlier }
+    }
+
+    /// Adds a kernel that does not start before the last one.
+    fn add(&mut self, op: Op, window: Interval) {
+        self.count += 1;
+        self.whole.end = self.whole.end.max(op.end);
+        self.busy.push(op.interval().clip(window));
+    }
+
+    fn count_name(&mut self, name: NameId, counts: &mut ByIndex<i64>) {
+        if self.count < ENOUGH {
+            return self.names.push(name);
+        }
+        for name in self.names.drain(..).chain([name]) {
+            *counts.of(name, || 0) += 1;
+        }
     }
 }
 

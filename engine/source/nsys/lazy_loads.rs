@@ -7,6 +7,7 @@ use foldhash::HashMap;
 use crate::timeline::api::{ApiClass, classify};
 use crate::timeline::columns::OverheadKind;
 use crate::timeline::interval::Interval;
+use crate::timeline::names::Told;
 use crate::timeline::union::Union;
 use crate::timeline::{NONE, NameId, Timeline};
 
@@ -42,27 +43,34 @@ pub(super) fn tell(timeline: &mut Timeline) {
 fn loading_calls(timeline: &Timeline) -> HashMap<u32, Union> {
     let (api, kernels) = (&timeline.api, &timeline.kernels);
     let mut firsts: HashMap<(u32, NameId), (u32, Interval)> = HashMap::default();
+    // By name, a launch that was looked at: later ones of the same thread are no first ones.
+    let mut known: Vec<(u32, i64)> = vec![(NONE, i64::MAX); timeline.names.len()];
     for (kernel, call) in (0_u32..).zip(&kernels.ops.call) {
         let call = *call as usize;
         let (Some(thread), Some(times)) = (api.thread.get(call), api.times.get(call)) else { continue };
+        let name = kernels.shape_of(kernel).full_name;
         if *thread == NONE {
             continue;
         }
-        match firsts.entry((timeline.process_of(*thread), kernels.shape_of(kernel).full_name)) {
+        if let Some((last, start)) = known.get_mut(name as usize) {
+            if last == thread && *start <= times.start {
+                continue;
+            }
+            (*last, *start) = (*thread, times.start);
+        }
+        match firsts.entry((timeline.process_of(*thread), name)) {
             Entry::Vacant(entry) => drop(entry.insert((*thread, times))),
             Entry::Occupied(mut entry) if times.start < entry.get().1.start => drop(entry.insert((*thread, times))),
             Entry::Occupied(_) => {}
         }
     }
-    let mut loads: HashMap<NameId, bool> = HashMap::default();
-    let mut is_load =
-        |name: NameId| *loads.entry(name).or_insert_with(|| classify(timeline.name(name)) == ApiClass::Load);
+    let mut is_load = Told::new(&timeline.names, |name| classify(name) == ApiClass::Load);
     let mut calls: HashMap<u32, Vec<Interval>> = HashMap::default();
     for (thread, times) in firsts.into_values() {
         calls.entry(thread).or_default().push(times);
     }
     for ((times, thread), name) in api.times.iter().zip(&api.thread).zip(&api.name) {
-        if *thread != NONE && is_load(*name) {
+        if *thread != NONE && is_load.of(*name) {
             calls.entry(*thread).or_default().push(times);
         }
     }

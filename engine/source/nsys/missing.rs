@@ -1,12 +1,11 @@
 //! Work of a GPU that an export lacks: what ran then looks like idle time, and like work that went away.
 
-use foldhash::HashMap;
-
 use super::rows::Table;
 use crate::source::{doubled, lost};
+use crate::timeline::Timeline;
 use crate::timeline::api::{self, ApiClass};
 use crate::timeline::builder::OPS_OF_UNKNOWN_DEVICE;
-use crate::timeline::{NameId, Timeline};
+use crate::timeline::names::Told;
 
 /// A single call that left no trace may have had nothing to copy.
 const LEAST_COPY_CALLS: i64 = 2;
@@ -51,14 +50,14 @@ fn unrecorded_copies(timeline: &Timeline) -> i64 {
     if !timeline.copies.ops.is_empty() || timeline.kernels.ops.is_empty() {
         return 0;
     }
-    let mut counts: HashMap<NameId, i64> = HashMap::default();
-    timeline.api.name.iter().for_each(|name| *counts.entry(*name).or_default() += 1);
-    if counts.keys().any(|name| timeline.name(*name).contains("Graph") || timeline.name(*name).contains("BeginCapture"))
-    {
+    let mut is_of_graph = Told::new(&timeline.names, |name| name.contains("Graph") || name.contains("BeginCapture"));
+    if timeline.api.name.iter().any(|name| is_of_graph.of(*name)) {
         return 0;
     }
-    let copies =
-        |name: &NameId| matches!(api::classify(timeline.name(*name)), ApiClass::CopyBlocking | ApiClass::CopyAsync);
-    let failed = timeline.api.errors.iter().filter(|error| copies(&error.call)).map(|error| error.count as i64);
-    counts.iter().filter(|(name, _)| copies(name)).map(|(_, count)| count).sum::<i64>() - failed.sum::<i64>()
+    let mut is_copy =
+        Told::new(&timeline.names, |name| matches!(api::classify(name), ApiClass::CopyBlocking | ApiClass::CopyAsync));
+    let copies = timeline.api.name.iter().filter(|name| is_copy.of(**name)).count() as i64;
+    let failed: i64 =
+        timeline.api.errors.iter().filter(|error| is_copy.of(error.call)).map(|error| error.count as i64).sum();
+    copies - failed
 }
