@@ -45,24 +45,78 @@ pub struct Moment {
 pub fn sweep(timeline: &Timeline, device: &DeviceOps, mut visit: impl FnMut(&Moment)) {
     let mut state = State::new(timeline, device.list());
     let window = device.window;
-    // One without length holds no moment, and ends no idle stretch.
-    let mut pending = (0_u32..).zip(device.all_ops()).filter(|(_, op)| op.end > op.start).peekable();
-    let mut now = pending.peek().map_or(window.start, |(_, op)| op.start.min(window.start));
+    let mut pending = Pending::new(device.list());
+    let mut now = pending.first().map_or(window.start, |op| op.start.min(window.start));
     while now < window.end {
-        let next_start = pending.peek().map(|(_, op)| op.start);
+        let next = pending.first();
         let next_end = state.next_end();
+        // Mostly nothing runs, and what comes next ends before anything else begins.
+        if let Some(op) = next.filter(|_| next_end.is_none())
+            && pending.second_start().is_none_or(|start| start >= op.end)
+        {
+            if let Some(idle) = within(window, now, op.start) {
+                visit(&state.moment(idle, next));
+            }
+            if let Some(run) = within(window, op.start, op.end) {
+                visit(&state.alone(run, op));
+            }
+            (now, state.last_ended) = (op.end, Some(op));
+            pending.pass();
+            continue;
+        }
+        let next_start = next.map(|op| op.start);
         let until = [next_start, next_end].into_iter().flatten().min().unwrap_or(window.end).max(now);
-        let interval = Interval::new(now, until).clip(window);
-        if interval.len_ns() > 0 {
-            visit(&state.moment(interval, pending.peek().map(|(_, op)| *op)));
+        if let Some(interval) = within(window, now, until) {
+            visit(&state.moment(interval, next));
         }
         now = until;
         state.finish(now);
-        while let Some((position, op)) = pending.next_if(|(_, op)| op.start <= now) {
-            state.begin(position, op);
+        while let Some(op) = pending.first().filter(|op| op.start <= now) {
+            state.begin(pending.position as u32, op);
+            pending.pass();
         }
         if next_start.is_none() && next_end.is_none() {
             break;
+        }
+    }
+}
+
+/// What of a stretch lies in the window, if it has a length there.
+fn within(window: Interval, start: i64, end: i64) -> Option<Interval> {
+    Some(Interval::new(start, end).clip(window)).filter(|interval| interval.len_ns() > 0)
+}
+
+/// The operations that have not begun. One without length holds no moment, and ends no idle stretch.
+struct Pending<'all> {
+    ops: &'all [Op],
+    /// The place of the first of them.
+    position: usize,
+}
+
+impl<'all> Pending<'all> {
+    fn new(ops: &'all [Op]) -> Self {
+        let mut pending = Self { ops, position: 0 };
+        pending.skip_empty();
+        pending
+    }
+
+    fn first(&self) -> Option<Op> {
+        self.ops.get(self.position).copied()
+    }
+
+    /// When the next after that begins, or one without length before it.
+    fn second_start(&self) -> Option<i64> {
+        self.ops.get(self.position + 1).map(|op| op.start)
+    }
+
+    fn pass(&mut self) {
+        self.position += 1;
+        self.skip_empty();
+    }
+
+    fn skip_empty(&mut self) {
+        while self.ops.get(self.position).is_some_and(|op| op.end <= op.start) {
+            self.position += 1;
         }
     }
 }
@@ -195,6 +249,29 @@ impl<'timeline> State<'timeline> {
             .map(|geometry| geometry.grid_blocks)
             .filter(|blocks| *blocks > 0)
             .map(|blocks| blocks.min(ENOUGH))
+    }
+
+    /// The moment of an operation beside which nothing runs.
+    fn alone(&self, interval: Interval, op: Op) -> Moment {
+        let is_kernel = op.kind.is_kernel();
+        let direction = self.timeline.copies.direction.get(op.index as usize).filter(|_| op.kind == OpKind::Copy);
+        let is_to_host = direction == Some(&Direction::DeviceToHost);
+        let streams = u32::from((op.stream(self.timeline) as usize) < self.streams.each.len());
+        Moment {
+            interval,
+            account: account(op.kind),
+            owner: Some(op),
+            blocks: if is_kernel { self.grid_blocks(op) } else { Some(0) },
+            kernels: u32::from(is_kernel),
+            host_copies: u32::from(is_to_host || direction == Some(&Direction::HostToDevice)),
+            copies_to_host: u32::from(is_to_host),
+            copies: u32::from(op.kind == OpKind::Copy),
+            migrations: u32::from(op.kind == OpKind::Migration),
+            streams: if op.kind == OpKind::Migration { 0 } else { streams },
+            kernel_streams: if is_kernel { streams } else { 0 },
+            next: None,
+            previous: None,
+        }
     }
 
     fn owner(&mut self, account: Account) -> Option<Op> {

@@ -138,20 +138,20 @@ pub(super) fn extract(
 
 fn walk(context: &Context<'_>, device: &DeviceContext) -> Held {
     let timeline = context.timeline;
-    let waits = waits(context, device);
-    let mut waits = Waits::new(waits);
+    let mut waits = Waits::new(waits(context, device));
     let mut held = Held::default();
     let (mut busy_from, mut until, mut held_from) = (None, i64::MIN, None);
     let mut last_call = None;
     for op in device.ops.in_window() {
         let start = op.start.max(device.window().start);
+        let call = op.call(timeline);
         if start > until {
             held.busy_ns += busy_from.map_or(0, |from| until - from);
             let has_waited = held_from.is_some_and(|from| waits.overlap(Interval::new(from, start)));
             // What one call launches, as the nodes of a graph, is there as soon as the first of it.
-            let call = op.call(timeline).filter(|call| Some(*call) != last_call);
-            let call = call.map(|call| timeline.api.times.at(call as usize));
-            let is_late = call.is_some_and(|call| call.end > until);
+            let launch = call.filter(|call| Some(*call) != last_call);
+            let launch = launch.map(|call| timeline.api.times.at(call as usize));
+            let is_late = launch.is_some_and(|launch| launch.end > until);
             if has_waited || is_late {
                 held.settle(!has_waited);
                 held_from = None;
@@ -163,13 +163,14 @@ fn walk(context: &Context<'_>, device: &DeviceContext) -> Held {
             held.run(name, op.interval().clip(device.window()).len_ns());
         }
         until = until.max(op.end);
-        last_call = op.call(timeline);
+        last_call = call;
     }
     held
 }
 
-/// When threads of the processes that use the device are in calls that wait for it, or may do so.
-fn waits(context: &Context<'_>, device: &DeviceContext) -> Vec<Interval> {
+/// When threads of the processes that use the device are in calls that wait for it, or may do so: the calls of the API, launches into
+/// a full queue, and what waits for others.
+fn waits(context: &Context<'_>, device: &DeviceContext) -> [Vec<Interval>; 3] {
     let timeline = context.timeline;
     let mut busy = Followed::new(&device.tally.busy);
     // A call that asks for work may wait until the queue of the device has room.
@@ -182,12 +183,15 @@ fn waits(context: &Context<'_>, device: &DeviceContext) -> Vec<Interval> {
     };
     let calls = device.telling_calls(context).iter().flatten().filter(may_wait);
     let calls = calls.map(|call| timeline.api.times.at(*call as usize));
-    let calls = calls.chain(launches_into_full_queue(timeline, device)).chain(waits_for_others(context, device));
-    calls.filter(|call| call.len_ns() > 0).collect()
+    let launches = launches_into_full_queue(timeline, device);
+    [calls.collect(), launches, waits_for_others(context, device).collect()]
 }
 
 /// Waits, of which is asked in the order of time.
-struct Waits {
+struct Waits([Rows; 3]);
+
+/// Some of them.
+struct Rows {
     /// By start.
     list: Vec<Interval>,
     next: usize,
@@ -196,13 +200,24 @@ struct Waits {
 }
 
 impl Waits {
-    fn new(mut list: Vec<Interval>) -> Self {
-        // They are rows in order, one behind the other: such a sort goes through each once.
-        list.sort();
-        Self { list, next: 0, until: i64::MIN }
+    fn new(lists: [Vec<Interval>; 3]) -> Self {
+        Self(lists.map(|mut list| {
+            list.retain(|wait| wait.len_ns() > 0);
+            // Rows of one table mostly are in order.
+            if !list.is_sorted_by_key(|wait| wait.start) {
+                list.sort_unstable_by_key(|wait| wait.start);
+            }
+            Rows { list, next: 0, until: i64::MIN }
+        }))
     }
 
     /// Whether any of them lies in a time, of which neither the begin nor the end is earlier than in the one before.
+    fn overlap(&mut self, time: Interval) -> bool {
+        self.0.iter_mut().fold(false, |any, rows| rows.overlap(time) || any)
+    }
+}
+
+impl Rows {
     fn overlap(&mut self, time: Interval) -> bool {
         while let Some(wait) = self.list.get(self.next).filter(|wait| wait.start < time.end) {
             self.until = self.until.max(wait.end);
@@ -293,8 +308,9 @@ mod tests {
 
     #[test]
     fn waits_that_began_earlier_are_found_as_long_as_they_last() {
-        let list = [(50, 60), (0, 40), (5, 10)].map(|(start, end)| Interval::new(start, end)).to_vec();
-        let mut waits = Waits::new(list);
+        let [late, first, within, empty] =
+            [(50, 60), (0, 40), (5, 10), (42, 42)].map(|(start, end)| Interval::new(start, end));
+        let mut waits = Waits::new([vec![empty, late, within], vec![first], Vec::new()]);
         let times = [(0, 0), (0, 3), (20, 30), (40, 45), (40, 50), (41, 51), (55, 80), (60, 90)];
         let found = times.map(|(start, end)| waits.overlap(Interval::new(start, end)));
         assert_eq!(found, [false, true, true, false, false, true, true, false]);
