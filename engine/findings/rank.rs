@@ -29,6 +29,9 @@ pub(super) const MAIN_KERNEL_SHARE: f64 = 0.5;
 const HOST_BOUND: &str = "host-bound";
 const CULPRIT_SHARE: f64 = 0.5;
 
+/// Who says that kernels of several names are one thing.
+const SORTING: &str = "sorting";
+
 /// What lies before the steady state is the run's main matter where it is so many times as long.
 const MANY_TIMES: i64 = 5;
 
@@ -175,10 +178,15 @@ impl<'a> Ranking<'a> {
         Some(Inside { kernel: kernel_ns as f64 / window_ns, compute: compute_ns as f64 / window_ns })
     }
 
-    /// What a kernel is ranked by whose cause is known, though no gain can be told: as though it were faster by `FASTER`.
+    /// What kernels are ranked by whose cause is known, though no gain can be told: as though they were faster by `FASTER`.
     fn told_inside_ns(&self, finding: &Finding) -> Option<i64> {
-        let is_told = finding.looks_inside() && finding.severity == Severity::Medium;
-        let kernel_ns = self.context.facts.get(finding.subject.entity).int("attributed_ns").filter(|_| is_told)?;
+        let subject = self.context.facts.get(finding.subject.entity);
+        let is_told = finding.severity == Severity::Medium && finding.gain.is_none();
+        let kernel_ns = match finding.rule.as_str() {
+            SORTING => subject.int("sort_kernel_sum_ns"),
+            _ => subject.int("attributed_ns").filter(|_| finding.looks_inside()),
+        };
+        let kernel_ns = kernel_ns.filter(|_| is_told)?;
         Some((FASTER * kernel_ns as f64) as i64)
     }
 

@@ -25,6 +25,7 @@ pub(super) const ALL: &[&[Fact]] = &[
     STORMS,
     patterns::FINE_WORK,
     patterns::PRODUCT_ROWS,
+    patterns::SORTS,
     patterns::CHAINS,
     patterns::CALL_ROUNDS,
     patterns::ROUND_TRIPS,

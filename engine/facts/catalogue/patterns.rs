@@ -45,6 +45,18 @@ pub(super) const PRODUCT_ROWS: &[Fact] = &[
     fact("product_row_period_count", Int, CudaTrace, Intensive, "Kernels of one turn of it."),
 ];
 
+/// Sorts of libraries.
+pub(super) const SORTS: &[Fact] = &[
+    fact(
+        "sort_kernel_launch_count",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Launches of kernels of sorts, by the names that CUB (which Thrust, CuPy and cuDF call) and PyTorch give them; absent, as the time, without any.",
+    ),
+    fact("sort_kernel_sum_ns", Int, CudaTrace, Extensive, "How long they run in the window, summed."),
+];
+
 /// Chains of element-wise kernels.
 pub(super) const CHAINS: &[Fact] = &[
     fact(

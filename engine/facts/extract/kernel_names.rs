@@ -25,6 +25,8 @@ pub(super) struct Traits {
     pub(super) precision: Option<&'static str>,
     /// It computes in double precision.
     pub(super) is_fp64: bool,
+    /// It is a part of a library's sort.
+    pub(super) is_sort: bool,
     /// What it tells a replay.
     pub(super) role: Role,
 }
@@ -86,6 +88,8 @@ const NO_SOFTMAX: &str = r"(?i)log_?softmax|cross_?entropy|nll_loss|top_?k|gatin
 /// What `.to()`, `.contiguous()`, `copy_` and casts run in PyTorch; fusions of Inductor that do nothing else. Not what joins tensors: that
 /// makes a new one.
 const TENSOR_COPY: &str = r"^(direct|bfloat16|float16|half|float8\w*)_copy_kernel_cuda$|^copy_kernel_cuda$|^triton_poi_fused(__?to_copy|_clone|_copy_?)+_\d+$";
+/// Sorts of CUB, which Thrust, CuPy and cuDF call, and of PyTorch. What a program calls its own kernels tells of no library.
+const SORT: &str = r"^Device(MergeSort|RadixSort|SegmentedRadixSort|SegmentedSort)|^(radix|bitonic)SortKVInPlace";
 /// Functions that layers apply to each element of what came right before, and their derivatives.
 const ACTIVATION: &str =
     r"(?i)clamp|threshold_kernel|relu|gelu|silu|sigmoid|tanh|elu_|mish|softplus|hardswish|hardtanh|hard_?sigmoid";
@@ -132,6 +136,7 @@ pub(super) struct Patterns {
     double: Regex,
     no_double: Regex,
     of_vector: Regex,
+    sort: Regex,
     precisions: Vec<(Regex, &'static str)>,
     roles: Vec<(Regex, Role)>,
 }
@@ -161,6 +166,7 @@ impl Patterns {
             double: Regex::new(DOUBLE).ok()?,
             no_double: Regex::new(NO_DOUBLE).ok()?,
             of_vector: Regex::new(OF_VECTOR).ok()?,
+            sort: Regex::new(SORT).ok()?,
             precisions: precisions.collect::<Option<_>>()?,
             roles: roles.collect::<Option<_>>()?,
         })
@@ -219,6 +225,7 @@ impl Patterns {
             is_activation: role == Role::Elementwise && self.activation.is_match(short),
             precision,
             is_fp64,
+            is_sort: self.sort.is_match(short),
             role,
         }
     }

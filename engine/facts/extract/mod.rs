@@ -65,6 +65,7 @@ mod run;
 mod scope;
 mod sequence;
 mod shared_stream;
+mod sorts;
 mod source_lines;
 mod spent;
 mod stats;
@@ -313,6 +314,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     growing::extract(context.timeline, device, &mut part.device);
     filled_memory::extract(context.timeline, device, &mut part.device);
     chains::extract(context, device, &mut part.device);
+    sorts::extract(context, device, &mut part.device);
     round_trips::extract(context, device, &mut part.device);
     turns::extract(context, device, &mut part.device);
     shared_stream::extract(context, device, &mut part.device);
