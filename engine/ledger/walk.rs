@@ -18,8 +18,10 @@ use crate::timeline::interval::Interval;
 use crate::timeline::union::{Follower, Union};
 use crate::timeline::{CpuSamples, LocationCursor, NONE, NameId, StackedCalls, Timeline};
 
-/// Batches of threads that are walked side by side.
+/// Batches of threads that are walked side by side: each has a reading of each device that its threads were asked about.
 const MAX_BATCHES: usize = 256;
+/// So many in any case, for all processors.
+const MIN_BATCHES: usize = 16;
 
 /// What one thread has to explain of one device.
 struct Question<'all> {
@@ -146,7 +148,8 @@ fn walk_all(timeline: &Timeline, calls: &Calls, devices: &[IdleDevice<'_>], thre
     questions.sort_by_key(|question| (question.thread, question.device));
     let by_thread: Vec<_> = questions.chunk_by(|a, b| a.thread == b.thread).collect();
     // Those of a batch are put together at once.
-    let batches: Vec<_> = by_thread.chunks(by_thread.len().div_ceil(MAX_BATCHES).max(1)).collect();
+    let batch_count = (MAX_BATCHES / devices.len().max(1)).max(MIN_BATCHES);
+    let batches: Vec<_> = by_thread.chunks(by_thread.len().div_ceil(batch_count).max(1)).collect();
     parallel::map(threads, &batches, |batch| {
         let mut all = Batch::default();
         for questions in *batch {

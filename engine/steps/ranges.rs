@@ -10,6 +10,7 @@ use super::launches::Launches;
 use super::sequence;
 use super::step::{Certainty, MIN_STEP_COUNT, Steps, ToldBy};
 use crate::ledger::OPTIMIZER_STEP;
+use crate::text::cut;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId, Timeline};
@@ -77,11 +78,37 @@ const PARTS: [&str; 16] = [
     "module",
 ];
 
+/// What ranges are called, and what that says. Groups of many threads may be called the same: it is found out once.
+#[derive(Debug, Clone)]
+struct Called {
+    /// Without numbers.
+    name: Arc<str>,
+    rank: Rank,
+    is_warm_up: bool,
+    /// It has `steps` somewhere: one such range is the whole loop.
+    names_steps: bool,
+}
+
+/// What tells stands in so much of a name.
+const MAX_NAME_BYTES: usize = 256;
+
+impl Called {
+    fn new(name: Arc<str>, kind: RangeKind) -> Self {
+        let told = cut::to_bytes(&name, MAX_NAME_BYTES);
+        let rank = match kind {
+            RangeKind::Nvtx | RangeKind::Annotation => rank(told),
+            RangeKind::Operator | RangeKind::Library | RangeKind::PythonFrame => Rank::Operator,
+        };
+        let is_warm_up = is_warm_up(told);
+        let names_steps = told.to_ascii_lowercase().contains("steps");
+        Self { rank, is_warm_up, names_steps, name }
+    }
+}
+
 /// The ranges of one thread that are called the same, their numbers left out.
 #[derive(Debug)]
 struct Group {
-    name: Arc<str>,
-    rank: Rank,
+    called: Called,
     thread: u32,
     process: u32,
     hosts: Vec<Interval>,
@@ -101,14 +128,14 @@ impl Marks {
     /// that of a part.
     pub fn new(timeline: &Timeline) -> Self {
         let plain = Plain::new(timeline);
-        let warms_up = plain.names.iter().any(|(name, rank)| *rank < Rank::Part && is_warm_up(name));
+        let warms_up = plain.names.iter().any(|called| called.rank < Rank::Part && called.is_warm_up);
         let most = if warms_up { Rank::Part } else { Rank::Other };
-        Self(groups(timeline, plain, |name, rank| rank <= most || name.starts_with(OPTIMIZER_STEP)))
+        Self(groups(timeline, plain, |called| called.rank <= most || called.name.starts_with(OPTIMIZER_STEP)))
     }
 
     /// Those of the process that launches, without parts of steps.
     fn of<'all>(&'all self, launches: &Launches) -> impl Iterator<Item = &'all Group> {
-        self.with_parts(launches).filter(|group| group.rank < Rank::Part)
+        self.with_parts(launches).filter(|group| group.called.rank < Rank::Part)
     }
 
     fn with_parts<'all>(&'all self, launches: &Launches) -> impl Iterator<Item = &'all Group> {
@@ -122,7 +149,7 @@ pub(super) fn find(marks: &Marks, launches: &Launches) -> Option<Steps> {
     let groups = marks.of(launches);
     let groups: Vec<(&Group, i64)> =
         groups.filter_map(|group| group.work_ns(launches).map(|work| (group, work))).collect();
-    let (warm_up, others): (Vec<_>, Vec<_>) = groups.into_iter().partition(|(group, _)| is_warm_up(&group.name));
+    let (warm_up, others): (Vec<_>, Vec<_>) = groups.into_iter().partition(|(group, _)| group.called.is_warm_up);
     main_of(others, launches).or_else(|| {
         let warm_up = main_of(warm_up, launches)?;
         Some(after_warm_up(marks, launches, &warm_up).unwrap_or(warm_up))
@@ -133,7 +160,7 @@ pub(super) fn find(marks: &Marks, launches: &Launches) -> Option<Steps> {
 fn after_warm_up(marks: &Marks, launches: &Launches, warm_up: &Steps) -> Option<Steps> {
     let end = warm_up.steps.iter().map(|step| step.host.end).max()?;
     let after_ns = launches.work_ns(Interval::new(end, i64::MAX));
-    let groups = marks.with_parts(launches).filter(|group| !is_warm_up(&group.name));
+    let groups = marks.with_parts(launches).filter(|group| !group.called.is_warm_up);
     let later: Vec<Group> = groups.map(|group| group.after(end)).collect();
     let inside_ns = |group: &Group| group.hosts.iter().map(|host| launches.work_ns(*host)).sum::<i64>();
     let holds = later.iter().map(|group| (group, inside_ns(group))).filter(|(group, inside_ns)| {
@@ -146,24 +173,24 @@ fn after_warm_up(marks: &Marks, launches: &Launches, warm_up: &Steps) -> Option<
 
 /// Of ranges that may be steps, with the work that each holds, those that are.
 fn main_of(mut groups: Vec<(&Group, i64)>, launches: &Launches) -> Option<Steps> {
-    let rank = groups.iter().map(|(group, _)| group.rank).min()?;
-    groups.retain(|(group, _)| group.rank == rank);
+    let rank = groups.iter().map(|(group, _)| group.called.rank).min()?;
+    groups.retain(|(group, _)| group.called.rank == rank);
     let most = groups.iter().map(|(_, work)| *work).max()?;
     groups.retain(|(_, work)| *work as f64 >= (1.0 - SAME_WORK_SHARE) * most as f64);
     let (group, work) = groups.into_iter().min_by_key(|(group, work)| (group.hosts.len(), Reverse(*work)))?;
-    let certainty = if group.rank == Rank::Other { Certainty::Medium } else { Certainty::High };
+    let certainty = if group.called.rank == Rank::Other { Certainty::Medium } else { Certainty::High };
     let steps = group.steps(launches, certainty, work).filter(|steps| steps.steps.len() >= MIN_STEP_COUNT)?;
     // One thing that is measured in many sizes is no step.
-    let is_sweep = group.rank == Rank::Other && sequence::is_sweep(launches, &steps.steps);
+    let is_sweep = group.called.rank == Rank::Other && sequence::is_sweep(launches, &steps.steps);
     (!is_sweep).then_some(steps)
 }
 
 /// Whether ranges that are called steps hold half of the work, too few of them to show what repeats: what repeats within them
 /// is then a part of a step.
 pub(super) fn has_few_steps(marks: &Marks, launches: &Launches) -> bool {
-    let mut all = marks.of(launches).filter(|group| group.rank == Rank::Step);
+    let mut all = marks.of(launches).filter(|group| group.called.rank == Rank::Step);
     // One range around the whole loop is no step.
-    let is_loop = |group: &Group| group.hosts.len() == 1 && group.name.to_ascii_lowercase().contains("steps");
+    let is_loop = |group: &Group| group.hosts.len() == 1 && group.called.names_steps;
     all.any(|group| {
         let inside_ns = || group.hosts.iter().map(|host| launches.work_ns(*host)).sum::<i64>();
         group.hosts.len() < MIN_STEP_COUNT
@@ -190,7 +217,7 @@ pub(super) fn are_parts_of_one(marks: &Marks, launches: &Launches, steps: &Steps
 /// Rounds that launches tell, as steps that end with the step of the program's one optimizer: none of them begins amid another. Where
 /// the optimizer's steps are more than the rounds, networks take turns in these.
 pub(super) fn of_optimizer(marks: &Marks, launches: &Launches, rounds: &Steps) -> Option<Steps> {
-    let mut all = marks.with_parts(launches).filter(|group| group.name.starts_with(OPTIMIZER_STEP));
+    let mut all = marks.with_parts(launches).filter(|group| group.called.name.starts_with(OPTIMIZER_STEP));
     let (group, None) = (all.next()?, all.next()) else { return None };
     // The recording may begin and end amid a round.
     if !(MIN_STEP_COUNT..=rounds.steps.len() + 2).contains(&group.hosts.len()) {
@@ -201,7 +228,7 @@ pub(super) fn of_optimizer(marks: &Marks, launches: &Launches, rounds: &Steps) -
     let hosts: Vec<Interval> =
         begins.zip(&group.hosts).map(|(begin, host)| Interval::new(begin.min(host.start), host.end)).collect();
     let work_ns = hosts.iter().map(|host| launches.work_ns(*host)).sum::<i64>();
-    let of_hosts = Group::new(Arc::clone(&group.name), group.rank, (group.thread, group.process));
+    let of_hosts = Group::new(&group.called, (group.thread, group.process));
     let steps = Group { hosts, ..of_hosts }.steps(launches, Certainty::High, work_ns)?;
     let is_most = work_ns as f64 >= UNNAMED_WORK_SHARE * launches.all_work_ns() as f64;
     (is_most && steps.steps.len() >= MIN_STEP_COUNT).then_some(Steps { told_by: ToldBy::Optimizer, ..steps })
@@ -210,7 +237,7 @@ pub(super) fn of_optimizer(marks: &Marks, launches: &Launches, rounds: &Steps) -
 /// The steps that the user names: with or without its numbers.
 pub(super) fn named(timeline: &Timeline, launches: &Launches, name: &str) -> Option<Steps> {
     let wanted = without_numbers(name);
-    let groups = groups(timeline, Plain::new(timeline), |name, _| name == wanted).into_iter();
+    let groups = groups(timeline, Plain::new(timeline), |called| *called.name == wanted).into_iter();
     let groups = groups.filter(|group| group.process == launches.process);
     let inside_ns = |group: &Group| group.hosts.iter().map(|host| launches.work_ns(*host)).sum::<i64>();
     let group = groups.max_by_key(inside_ns)?;
@@ -246,7 +273,7 @@ pub fn names(timeline: &Timeline) -> Vec<String> {
 struct Plain {
     /// By label, the index of its name.
     of_label: Vec<usize>,
-    names: Vec<(Arc<str>, Rank)>,
+    names: Vec<Called>,
 }
 
 impl Plain {
@@ -261,12 +288,8 @@ impl Plain {
                 continue;
             }
             let name: Arc<str> = without_numbers(timeline.name(label.name)).into();
-            let rank = match label.kind {
-                RangeKind::Nvtx | RangeKind::Annotation => rank(&name),
-                RangeKind::Operator | RangeKind::Library | RangeKind::PythonFrame => Rank::Operator,
-            };
             let index = *indices.entry(Arc::clone(&name)).or_insert_with(|| {
-                plain.names.push((name, rank));
+                plain.names.push(Called::new(name, label.kind));
                 plain.names.len() - 1
             });
             of_name.insert(label.name, index);
@@ -277,10 +300,10 @@ impl Plain {
 }
 
 /// The ranges by thread and name.
-fn groups(timeline: &Timeline, plain: Plain, is_meant: impl Fn(&str, Rank) -> bool) -> Vec<Group> {
+fn groups(timeline: &Timeline, plain: Plain, is_meant: impl Fn(&Called) -> bool) -> Vec<Group> {
     let Plain { of_label, names } = plain;
     // Most ranges of a large recording are parts: they are passed over at once.
-    let is_meant: Vec<bool> = names.iter().map(|(name, rank)| is_meant(name, *rank)).collect();
+    let is_meant: Vec<bool> = names.iter().map(&is_meant).collect();
     let meant: Vec<Option<usize>> =
         of_label.into_iter().map(|name| Some(name).filter(|name| is_meant.get(*name) == Some(&true))).collect();
     let mut groups = Vec::new();
@@ -290,8 +313,7 @@ fn groups(timeline: &Timeline, plain: Plain, is_meant: impl Fn(&str, Rank) -> bo
         for (row, label) in ranges.label.iter().enumerate() {
             let Some(name) = meant.get(*label as usize).copied().flatten() else { continue };
             let index = *index_of.entry(name).or_insert_with(|| {
-                let (text, rank) = &names[name];
-                groups.push(Group::new(Arc::clone(text), *rank, (ranges.thread, process)));
+                groups.push(Group::new(&names[name], (ranges.thread, process)));
                 groups.len() - 1
             });
             groups[index].add(ranges.times.at(row), *label);
@@ -301,9 +323,9 @@ fn groups(timeline: &Timeline, plain: Plain, is_meant: impl Fn(&str, Rank) -> bo
 }
 
 impl Group {
-    fn new(name: Arc<str>, rank: Rank, (thread, process): (u32, u32)) -> Self {
-        let (hosts, seen) = (Vec::with_capacity(1), HashSet::default());
-        Self { name, rank, thread, process, hosts, counts_anew: false, first_label: NONE, seen }
+    fn new(called: &Called, (thread, process): (u32, u32)) -> Self {
+        let (called, hosts, seen) = (called.clone(), Vec::with_capacity(1), HashSet::default());
+        Self { called, thread, process, hosts, counts_anew: false, first_label: NONE, seen }
     }
 
     /// Adds a range; one inside the last is a part of it.
@@ -322,12 +344,12 @@ impl Group {
     /// Those of them that begin at a moment or later.
     fn after(&self, start: i64) -> Self {
         let hosts = self.hosts.iter().copied().filter(|host| host.start >= start).collect();
-        Self { hosts, ..Self::new(Arc::clone(&self.name), self.rank, (self.thread, self.process)) }
+        Self { hosts, ..Self::new(&self.called, (self.thread, self.process)) }
     }
 
     /// How long the operations ran that they launched, when they may be steps.
     fn work_ns(&self, launches: &Launches) -> Option<i64> {
-        let is_named = self.rank != Rank::Other;
+        let is_named = self.called.rank != Rank::Other;
         if self.hosts.len() < MIN_STEP_COUNT || (!is_named && self.counts_anew) {
             return None;
         }
@@ -347,7 +369,7 @@ impl Group {
         let steps = Steps::of_hosts(launches, ToldBy::Range, self.hosts.iter().copied());
         let work_share = work_ns as f64 / launches.all_work_ns().max(1) as f64;
         (!steps.is_empty()).then_some(Steps {
-            name: self.name.to_string(),
+            name: self.called.name.to_string(),
             told_by: ToldBy::Range,
             certainty,
             thread: self.thread,

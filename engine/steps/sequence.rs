@@ -231,6 +231,12 @@ impl Text {
         let once = places.iter().filter(|places| places.len() == 1).flatten();
         let mut once: Vec<(u32, i64)> = once.map(|place| (*place, all[*place as usize].length())).collect();
         once.sort_unstable();
+        // The sums up to each: every symbol asks for that.
+        let mut sum_ns = 0_i64;
+        for (_, ns) in &mut once {
+            sum_ns = sum_ns.saturating_add(*ns);
+            *ns = sum_ns;
+        }
         Self { places, sums, letter_counts, kernel_counts, once }
     }
 
@@ -249,9 +255,8 @@ impl Text {
         let odd_count = last - first - alike_count;
         let (from, to) = (places[first] as usize, places[last] as usize);
         let kernel_count = self.kernel_counts[to] - self.kernel_counts[from];
-        let once =
-            self.once.iter().take_while(|(place, _)| last - first >= ROUNDS_BESIDE_ONCE && *place < places[first]);
-        let all_ns = launches.all_work_ns() - once.map(|(_, ns)| *ns).sum::<i64>();
+        let once_ns = if last - first >= ROUNDS_BESIDE_ONCE { self.once_before_ns(places[first]) } else { 0 };
+        let all_ns = launches.all_work_ns() - once_ns;
         let work_share = launches.work_between(from, to) as f64 / all_ns.max(1) as f64;
         if alike_count < MIN_STEP_COUNT
             || odd_count * ROUNDS_AN_ODD > alike_count
@@ -265,6 +270,12 @@ impl Text {
         let pause_ns = pause_ns(launches.all(), &places[first..=last]);
         let first_place = places[first];
         Some(Loop { symbol: symbol as u32, first, last, first_place, odd_count, same_share, work_share, pause_ns })
+    }
+
+    /// How long what is launched once ran that comes before a place.
+    fn once_before_ns(&self, place: u32) -> i64 {
+        let before = self.once.partition_point(|(once, _)| *once < place);
+        before.checked_sub(1).map_or(0, |last| self.once[last].1)
     }
 
     /// Whether the rounds may be layers of a neural network, and no steps of it: nothing in them runs once in a step.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::number;
 
 /// What rules count: a noun of theirs ends in one of these.
-const NOUNS: [(&str, &str); 40] = [
+const NOUNS: [(&str, &str); 41] = [
     ("allocations", "allocation"),
     ("blocks", "block"),
     ("calls", "call"),
@@ -37,6 +37,7 @@ const NOUNS: [(&str, &str); 40] = [
     ("rounds", "round"),
     ("rows", "row"),
     ("samples", "sample"),
+    ("schedulers", "scheduler"),
     ("sectors", "sector"),
     ("steps", "step"),
     ("storms", "storm"),

@@ -45,9 +45,12 @@ const MIN_COUNT: usize = 3;
 /// Threads of PyTorch that worker processes hand their batches to, or that are theirs.
 const WORKER_THREADS: [&str; 2] = ["pt_data_pin", "pt_data_worker"];
 
-/// What [`Timeline::loading_labels`] found, if it was asked.
+/// What [`Timeline::loading_labels`] found, and whether threads are of workers, if that was asked.
 #[derive(Debug, Default)]
-pub struct Loading(OnceLock<Vec<bool>>);
+pub struct Loading {
+    labels: OnceLock<Vec<bool>>,
+    has_worker_threads: OnceLock<bool>,
+}
 
 /// What tells that a range fetches data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +69,7 @@ impl Timeline {
 
     /// By index of the label, whether its ranges fetch the next batch of data. Of ranges in each other the outer one counts.
     pub fn loading_labels(&self) -> &[bool] {
-        self.loading.0.get_or_init(|| self.find_loading_labels())
+        self.loading.labels.get_or_init(|| self.find_loading_labels())
     }
 
     fn find_loading_labels(&self) -> Vec<bool> {
@@ -135,8 +138,12 @@ impl Timeline {
         if name.starts_with(OF_PYTORCH) {
             return Some(!name.contains("SingleProcess"));
         }
-        let names = &self.surroundings.thread_names;
-        names.iter().any(|name| WORKER_THREADS.contains(&name.as_str())).then_some(true)
+        // Labels and threads may be many.
+        let has = self
+            .loading
+            .has_worker_threads
+            .get_or_init(|| self.surroundings.thread_names.iter().any(|name| WORKER_THREADS.contains(&name.as_str())));
+        has.then_some(true)
     }
 }
 

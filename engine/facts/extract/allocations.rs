@@ -19,7 +19,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let mut busy = Followed::new(&device.tally.busy);
     // Calls come by the million, under a few names.
     let mut kinds: ByIndex<MemoryCall> = ByIndex::default();
-    for call in device.telling_calls(context).iter().flatten().copied() {
+    for call in device.telling_calls(context) {
         if context.calls.activity.get(call as usize) != Some(&Activity::Allocate) {
             continue;
         }

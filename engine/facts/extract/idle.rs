@@ -10,7 +10,8 @@ use crate::ledger::{Account, Activity};
 use crate::text::paths::without_folders;
 use crate::timeline::api::normal_name;
 use crate::timeline::interval::Interval;
-use crate::timeline::{NONE, NameId, Timeline};
+use crate::timeline::names::Told;
+use crate::timeline::{NONE, Timeline};
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     facts.set("idle_stretch_count", device.tally.stretch_count);
@@ -134,7 +135,7 @@ fn host_calls(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity)
     let (api, window) = (&context.timeline.api, device.window());
     let mut counts: ByIndex<i64> = ByIndex::default();
     let mut copy_call_ns = 0_i64;
-    for call in device.telling_calls(context).iter().flatten().copied() {
+    for call in device.telling_calls(context) {
         if context.calls.activity.get(call as usize) == Some(&Activity::CopyCall) {
             copy_call_ns = copy_call_ns.saturating_add(api.times.at(call as usize).overlap_ns(window));
         }
@@ -156,12 +157,9 @@ fn host_calls(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity)
 /// How many calls prefetch unified memory in the window.
 fn prefetch_call_count(context: &Context<'_>, device: &DeviceContext) -> i64 {
     let timeline = context.timeline;
-    let calls = device.telling_calls(context).iter().flatten();
-    let mut prefetches: HashMap<NameId, bool> = HashMap::default();
-    let is_prefetch = |call: &&u32| {
-        let name = timeline.api.name.get(**call as usize).copied().unwrap_or(NONE);
-        *prefetches.entry(name).or_insert_with(|| normal_name(timeline.name(name)).contains("MemPrefetch"))
-    };
+    let calls = device.telling_calls(context);
+    let mut prefetches = Told::new(&timeline.names, |name| normal_name(name).contains("MemPrefetch"));
+    let is_prefetch = |call: &u32| prefetches.of(timeline.api.name.get(*call as usize).copied().unwrap_or(NONE));
     calls.filter(is_prefetch).count() as i64
 }
 

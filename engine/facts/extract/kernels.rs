@@ -123,9 +123,8 @@ fn tensor_copies(context: &Context<'_>, kernels: &[Sum], device: &mut Entity) {
 /// How often each launch shape was launched in the window, and for how long.
 fn of_launch_shapes(context: &Context<'_>, device: &DeviceContext) -> ByIndex<OfShape> {
     let mut of_shapes: ByIndex<OfShape> = ByIndex::default();
-    let launched = (0_u32..).zip(&device.passed(context).shapes).filter(|(_, of_shape)| of_shape.launch_count > 0);
-    for (shape, of_shape) in launched {
-        if let Some(shape) = context.launch_shapes.index_of_shape(shape) {
+    for (shape, of_shape) in &device.passed(context).shapes {
+        if let Some(shape) = context.launch_shapes.index_of_shape(*shape) {
             of_shapes.of(shape, Default::default).add(*of_shape);
         }
     }

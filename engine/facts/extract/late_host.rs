@@ -175,14 +175,13 @@ fn waits(context: &Context<'_>, device: &DeviceContext) -> [Vec<Interval>; 3] {
     let mut busy = Followed::new(&device.tally.busy);
     // A call that asks for work may wait until the queue of the device has room.
     let mut waits_for_room = |call: Interval| call.len_ns() >= LONG_CALL_NS && busy.overlap_ns(call) > 0;
-    let may_wait = |call: &&u32| {
-        let call = *call;
+    let may_wait = |call: &u32| {
         let class = context.calls.class_of(timeline, *call);
         !matches!(class, ApiClass::Launch | ApiClass::Memset | ApiClass::Init | ApiClass::Other)
             || waits_for_room(timeline.api.times.at(*call as usize))
     };
-    let calls = device.telling_calls(context).iter().flatten().filter(may_wait);
-    let calls = calls.map(|call| timeline.api.times.at(*call as usize));
+    let calls = device.telling_calls(context).filter(may_wait);
+    let calls = calls.map(|call| timeline.api.times.at(call as usize));
     let launches = launches_into_full_queue(timeline, device);
     [calls.collect(), launches, waits_for_others(context, device).collect()]
 }

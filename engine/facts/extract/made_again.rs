@@ -57,13 +57,18 @@ const MIN_COUNT: usize = 3;
 /// Of a range by its group.
 pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, folded: &Folded, group: u32, facts: &mut Entity) {
     let (mut made, mut sizes, mut count) = (Made::default(), BTreeSet::new(), 0);
+    let mut asked: Option<Vec<Asked>> = None;
     let is_own = |thread: u32| thread != NONE && device.is_of(timeline.process_of(thread));
     for ranges in timeline.ranges.threads.iter().filter(|ranges| is_own(ranges.thread)) {
         let times = instances(timeline, ranges, (folded, group), device.window(), &mut made);
         if made.is_other {
             return;
         }
-        let copied = first_copies(timeline, device, ranges.thread, &times);
+        if times.is_empty() {
+            continue;
+        }
+        let asked = asked.get_or_insert_with(|| asked_for(timeline, device.window()));
+        let copied = first_copies(of_thread(asked, ranges.thread), &times);
         count += copied.len();
         sizes.extend(copied);
     }
@@ -117,23 +122,41 @@ fn instances(
     times
 }
 
-/// The size of the first copy to the device that the thread asks for behind the begin of each, before the next begins.
-fn first_copies(timeline: &Timeline, device: &DeviceContext, thread: u32, times: &[Interval]) -> Vec<i64> {
+/// A copy to the device, by the call that asks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Asked {
+    thread: u32,
+    at: i64,
+    bytes: i64,
+}
+
+/// The copies to the device that are asked for in the window, by thread and time.
+fn asked_for(timeline: &Timeline, window: Interval) -> Vec<Asked> {
     let (api, copies) = (&timeline.api, &timeline.copies);
-    let mut asked: Vec<(i64, i64)> = Vec::new();
-    for ((call, bytes), direction) in copies.ops.call.iter().zip(&copies.bytes).zip(&copies.direction) {
-        let Some(times) = api.times.get(*call as usize).filter(|_| *direction == Direction::HostToDevice) else {
-            continue;
-        };
-        if api.thread.get(*call as usize) == Some(&thread) && device.window().overlap_ns(times) > 0 {
-            asked.push((times.start, *bytes));
-        }
-    }
+    let rows = copies.ops.call.iter().zip(&copies.bytes).zip(&copies.direction);
+    let rows = rows.filter(|(_, direction)| **direction == Direction::HostToDevice);
+    let of_row = |((call, bytes), _): ((&u32, &i64), &Direction)| {
+        let times = api.times.get(*call as usize).filter(|times| window.overlap_ns(*times) > 0)?;
+        Some(Asked { thread: *api.thread.get(*call as usize)?, at: times.start, bytes: *bytes })
+    };
+    let mut asked: Vec<Asked> = rows.filter_map(of_row).collect();
     asked.sort_unstable();
+    asked
+}
+
+/// Those of one thread.
+fn of_thread(asked: &[Asked], thread: u32) -> &[Asked] {
+    let first = asked.partition_point(|asked| asked.thread < thread);
+    let rest = &asked[first..];
+    &rest[..rest.partition_point(|asked| asked.thread == thread)]
+}
+
+/// The size of the first copy to the device that a thread asks for behind the begin of each time, before the next begins.
+fn first_copies(asked: &[Asked], times: &[Interval]) -> Vec<i64> {
     let nexts = times.iter().skip(1).map(|next| next.start).chain([i64::MAX]);
     let first = |(range, next): (&Interval, i64)| {
-        let copy = asked.get(asked.partition_point(|(at, _)| *at < range.start));
-        copy.filter(|(at, _)| *at < next).map(|(_, bytes)| *bytes)
+        let copy = asked.get(asked.partition_point(|asked| asked.at < range.start));
+        copy.filter(|copy| copy.at < next).map(|copy| copy.bytes)
     };
     times.iter().zip(nexts).filter_map(first).collect()
 }

@@ -8,6 +8,7 @@ use super::stats::Durations;
 use super::{Context, DeviceContext};
 use crate::ledger::{Activity, Op, OpKind};
 use crate::timeline::api::ApiClass;
+use crate::timeline::columns::KernelShape;
 use crate::timeline::{NONE, NameId, Timeline};
 
 /// A launch that takes longer may wait until the queue has room, and a call of the operating system for someone.
@@ -20,20 +21,22 @@ pub(super) const MAX_LAUNCHING_THREADS: usize = 8;
 pub(super) struct OfRecording {
     api_names: OnceLock<Vec<(NameId, i64)>>,
     optimizer_steps: OnceLock<OptimizerSteps>,
+    /// By process.
+    telling_calls: OnceLock<Vec<Vec<u32>>>,
 }
 
 /// What is made of a device.
 #[derive(Default)]
 pub(super) struct OfDevice {
     passed: OnceLock<Passed>,
-    telling_calls: OnceLock<Vec<Vec<u32>>>,
 }
 
 /// What one pass over the operations of a device in the window tells.
 #[derive(Default)]
 pub(super) struct Passed {
-    /// What the launches of each kernel shape add up to, by its index in [`crate::timeline::Kernels::shapes`].
-    pub(super) shapes: Vec<OfShape>,
+    /// What the launches of each kernel shape that was launched add up to, by its index in [`crate::timeline::Kernels::shapes`], in the
+    /// order of these.
+    pub(super) shapes: Vec<(u32, OfShape)>,
     /// The threads that launch anything, in the order in which they do so first: one more than the limit stands for more.
     pub(super) threads: Vec<u32>,
     /// Whether kernels that communicate are among the work.
@@ -93,6 +96,20 @@ impl Context<'_> {
         self.api_names().iter().any(|(name, _)| fits(self.timeline.name(*name)))
     }
 
+    /// The calls of each process but for short ones that only launch: nearly all are such, and each device asks for the others.
+    fn telling_calls(&self) -> &[Vec<u32>] {
+        self.once.telling_calls.get_or_init(|| {
+            let timeline = self.timeline;
+            let tells = |call: &u32| {
+                let is_launch = self.calls.class_of(timeline, *call) == ApiClass::Launch
+                    && self.calls.activity.get(*call as usize) == Some(&Activity::Launch);
+                !is_launch || timeline.api.times.at(*call as usize).len_ns() >= LONG_CALL_NS
+            };
+            let processes = 0..timeline.processes.len() as u32;
+            processes.map(|process| self.calls_of(process, None).filter(tells).collect()).collect()
+        })
+    }
+
     /// The steps of optimizers that are marked.
     pub(super) fn optimizer_steps(&self) -> &OptimizerSteps {
         self.once.optimizer_steps.get_or_init(|| OptimizerSteps::of(self.timeline))
@@ -104,36 +121,40 @@ impl DeviceContext {
         self.once.passed.get_or_init(|| Passed::new(context.timeline, self))
     }
 
-    /// The calls of its processes in the window but for short ones that only launch, which nearly all are: by process, in their order.
-    pub(super) fn telling_calls(&self, context: &Context<'_>) -> &[Vec<u32>] {
-        self.once.telling_calls.get_or_init(|| {
-            let timeline = context.timeline;
-            let tells = |call: &u32| {
-                let is_launch = context.calls.class_of(timeline, *call) == ApiClass::Launch
-                    && context.calls.activity.get(*call as usize) == Some(&Activity::Launch);
-                !is_launch || timeline.api.times.at(*call as usize).len_ns() >= LONG_CALL_NS
-            };
-            let of = |process: &u32| context.calls_of(*process, Some(self.window())).filter(tells).collect();
-            self.processes.iter().map(of).collect()
+    /// The calls of its processes in the window but for short ones that only launch, which nearly all are.
+    pub(super) fn telling_calls<'all>(&'all self, context: &'all Context<'_>) -> impl Iterator<Item = u32> + 'all {
+        self.telling_calls_by_process(context).flat_map(|(_, calls)| calls)
+    }
+
+    /// The same by process.
+    pub(super) fn telling_calls_by_process<'all>(
+        &'all self,
+        context: &'all Context<'_>,
+    ) -> impl Iterator<Item = (u32, impl Iterator<Item = u32> + 'all)> + 'all {
+        let (window, times) = (self.window(), &context.timeline.api.times);
+        let is_within = move |call: &u32| {
+            let interval = times.at(*call as usize);
+            interval.start < window.end && interval.end > window.start
+        };
+        self.processes.iter().map(move |process| {
+            let calls = context.telling_calls().get(*process as usize).map_or(&[][..], |calls| calls);
+            (*process, calls.iter().copied().filter(is_within))
         })
     }
 }
 
 impl Passed {
     fn new(timeline: &Timeline, device: &DeviceContext) -> Self {
-        let mut passed = Self {
-            shapes: vec![OfShape::default(); timeline.kernels.shapes.len()],
-            streams: vec![OfStream::default(); timeline.streams.len() + 1],
-            ..Self::default()
-        };
+        let mut passed = Self { streams: vec![OfStream::default(); timeline.streams.len() + 1], ..Self::default() };
         let most = device.ops.all_ops().size_hint().0;
         let mut kernels = Durations::with_capacity(most);
+        let mut shapes: ByIndex<OfShape> = ByIndex::default();
         let mut delays = Delays::with_capacity(if device.knows_host { most } else { 0 });
         for op in device.ops.in_window() {
             let is_launch = matches!(op.kind, OpKind::Kernel | OpKind::Communication);
             if is_launch {
                 let ns = op.interval().clip(device.window()).len_ns();
-                passed.add_launch(timeline, op.index, ns);
+                passed.add_launch(timeline, &mut shapes, (op.index, ns));
                 kernels.push(ns);
             }
             passed.has_communication |= op.kind == OpKind::Communication;
@@ -144,16 +165,18 @@ impl Passed {
                 delays.add(timeline, call, op, is_launch);
             }
         }
+        passed.shapes = shapes.into_list();
+        passed.shapes.sort_unstable_by_key(|(shape, _)| *shape);
         passed.kernel_median_ns = kernels.median_ns();
         passed.launch_call_median_ns = delays.lengths.median_ns();
         passed.launch_to_start_median_ns = delays.to_start.median_ns();
         passed
     }
 
-    fn add_launch(&mut self, timeline: &Timeline, kernel: u32, ns: i64) {
-        let shape = timeline.kernels.shape.get(kernel as usize).map(|shape| *shape as usize);
-        let known = shape.and_then(|shape| self.shapes.get_mut(shape).zip(timeline.kernels.shapes.get(shape)));
-        let Some((of_shape, shape)) = known else { return };
+    fn add_launch(&mut self, timeline: &Timeline, shapes: &mut ByIndex<OfShape>, (kernel, ns): (u32, i64)) {
+        let index = timeline.kernels.shape.get(kernel as usize).copied().unwrap_or(NONE);
+        let Some(shape) = timeline.kernels.shapes.get(index as usize) else { return };
+        let of_shape = shapes.of(index, OfShape::default);
         of_shape.launch_count += 1;
         of_shape.sum_ns += i128::from(ns);
         if shape.name != NONE {
@@ -185,10 +208,18 @@ impl Passed {
         self.streams.iter().any(|stream| stream.has_compute)
     }
 
+    /// The shapes of kernels that were launched, in their order.
+    pub(super) fn launched<'all>(
+        &'all self,
+        timeline: &'all Timeline,
+    ) -> impl Iterator<Item = (&'all OfShape, &'all KernelShape)> {
+        self.shapes.iter().filter_map(|(shape, of)| Some((of, timeline.kernels.shapes.get(*shape as usize)?)))
+    }
+
     /// How often kernels are launched whose whole name fits.
     pub(super) fn launch_count(&self, timeline: &Timeline, fits: impl Fn(NameId) -> bool) -> i64 {
-        let shapes = self.shapes.iter().zip(&timeline.kernels.shapes);
-        shapes.filter(|(of, shape)| of.launch_count > 0 && fits(shape.full_name)).map(|(of, _)| of.launch_count).sum()
+        let fits = |shape: &KernelShape| fits(shape.full_name);
+        self.launched(timeline).filter(|(_, shape)| fits(shape)).map(|(of, _)| of.launch_count).sum()
     }
 }
 

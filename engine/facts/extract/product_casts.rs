@@ -3,6 +3,7 @@
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::OpKind;
+use crate::limits::MAX_OPEN_RANGE_COUNT;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::{NONE, ThreadRanges, Timeline};
 
@@ -146,15 +147,15 @@ struct Open<'all> {
 impl Open<'_> {
     /// The cast that is open at a moment.
     fn cast(&mut self, moment: i64) -> Option<Cast> {
+        self.open.retain(|(end, _)| *end > moment);
         while let Some(range) = self.ranges.times.get(self.next).filter(|range| range.start <= moment) {
             let label = self.ranges.label.get(self.next).copied().unwrap_or(NONE);
             self.next += 1;
             let kind = self.kinds.get(label as usize).copied().unwrap_or(Kind::Other);
-            if range.end > moment && kind != Kind::Other {
+            if range.end > moment && kind != Kind::Other && self.open.len() < MAX_OPEN_RANGE_COUNT {
                 self.open.push((range.end, kind));
             }
         }
-        self.open.retain(|(end, _)| *end > moment);
         let is_open = |kind: Kind| self.open.iter().any(|(_, open)| *open == kind);
         let mut within = self.open.iter().skip_while(|(_, kind)| *kind != Kind::Product);
         if is_open(Kind::BackwardCast) {

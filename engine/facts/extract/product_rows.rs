@@ -17,8 +17,7 @@ const MIN_REPEAT_COUNT: usize = 16;
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
     let is_product = |name: NameId| context.traits.get(name as usize).is_some_and(|traits| traits.is_matrix_product);
-    let products = device.passed(context).shapes.iter().zip(&timeline.kernels.shapes);
-    let products = products.filter(|(of, shape)| of.launch_count > 0 && is_product(shape.name));
+    let products = device.passed(context).launched(timeline).filter(|(_, shape)| is_product(shape.name));
     if products.map(|(of, _)| of.launch_count).sum::<i64>() < MIN_REPEAT_COUNT as i64 {
         return;
     }

@@ -193,14 +193,19 @@ impl<'all> Profile<'all> {
     /// The functions of the program that call CUDA in most of the stacks, all of which lie in calls of it.
     pub(super) fn callers_of_cuda(&self) -> HashSet<(NameId, NameId)> {
         let is_cuda = |function: u32| self.traits(function).is_in_cuda;
-        let mut held: BTreeMap<Frame, i64> = BTreeMap::new();
-        for (stack, weight) in &self.weighed.0 {
+        let mut held: HashMap<Frame, (usize, i64)> = HashMap::default();
+        for (number, (stack, weight)) in self.weighed.0.iter().enumerate() {
             let stack = self.stacks.stack(*stack as usize);
             let outside = stack.iter().rposition(|function| is_cuda(*function)).map_or(0, |last| last + 1);
-            let callers: BTreeSet<Frame> = stack[outside..].iter().map(|function| self.frame(*function)).collect();
-            callers.into_iter().for_each(|frame| *held.entry(frame).or_default() += weight);
+            for function in &stack[outside..] {
+                let (last, sum) = held.entry(self.frame(*function)).or_insert((usize::MAX, 0));
+                // A function that calls itself counts once.
+                if *last != number {
+                    (*last, *sum) = (number, *sum + weight);
+                }
+            }
         }
-        let most = held.into_iter().filter(|(_, weight)| 2 * weight > self.whole);
+        let most = held.into_iter().filter(|(_, (_, weight))| 2 * weight > self.whole);
         most.map(|(frame, _)| (frame.function, frame.module)).collect()
     }
 

@@ -246,6 +246,8 @@ pub(super) struct OpenRanges<'timeline, Key> {
     next: usize,
     /// The outermost first.
     open: Vec<Open>,
+    /// How many of them have each key.
+    open_of: HashMap<u32, u32>,
     /// When the first of them ends.
     first_end: i64,
     /// All that was booked, in a range or not.
@@ -256,6 +258,8 @@ pub(super) struct OpenRanges<'timeline, Key> {
 /// A range that is open.
 struct Open {
     end: i64,
+    /// When the first of it and those further out ends.
+    first_end: i64,
     key: u32,
     /// What was booked when its key was opened; `None` where a range further out has the same key.
     since_ns: Option<i64>,
@@ -265,8 +269,8 @@ struct Open {
 
 impl<'timeline, Key: Fn(u32) -> Option<u32>> OpenRanges<'timeline, Key> {
     pub(super) fn of(ranges: &'timeline ThreadRanges, key: Key) -> Self {
-        let (open, sums) = (Vec::new(), HashMap::default());
-        Self { ranges, key, next: 0, open, first_end: i64::MAX, booked_ns: 0, sums }
+        let (open, open_of, sums) = (Vec::new(), HashMap::default(), HashMap::default());
+        Self { ranges, key, next: 0, open, open_of, first_end: i64::MAX, booked_ns: 0, sums }
     }
 
     /// Books a time for every key that is open at a moment, no earlier than the one before.
@@ -293,10 +297,11 @@ impl<'timeline, Key: Fn(u32) -> Option<u32>> OpenRanges<'timeline, Key> {
                 continue;
             }
             let Some(key) = (self.key)(label) else { continue };
-            let is_first = self.open.iter().all(|open| open.key != key);
-            let since_ns = is_first.then_some(self.booked_ns);
-            self.open.push(Open { end: range.end, key, since_ns, innermost_ns: 0 });
+            let count = self.open_of.entry(key).or_default();
+            *count += 1;
+            let since_ns = (*count == 1).then_some(self.booked_ns);
             self.first_end = self.first_end.min(range.end);
+            self.open.push(Open { end: range.end, first_end: self.first_end, key, since_ns, innermost_ns: 0 });
         }
     }
 
@@ -309,18 +314,30 @@ impl<'timeline, Key: Fn(u32) -> Option<u32>> OpenRanges<'timeline, Key> {
         while let Some(ended) = self.open.pop_if(|open| open.end <= at) {
             self.settle(&ended);
         }
-        while let Some(index) = self.open.iter().position(|open| open.end <= at) {
-            let ended = self.open.remove(index);
-            self.settle(&ended);
+        if self.open.last().is_some_and(|open| open.first_end <= at) {
+            while let Some(index) = self.open.iter().position(|open| open.end <= at) {
+                let ended = self.open.remove(index);
+                self.settle(&ended);
+            }
+            let mut first_end = i64::MAX;
+            for open in &mut self.open {
+                first_end = first_end.min(open.end);
+                open.first_end = first_end;
+            }
         }
-        self.first_end = self.open.iter().map(|open| open.end).min().unwrap_or(i64::MAX);
+        self.first_end = self.open.last().map_or(i64::MAX, |open| open.first_end);
     }
 
     /// Adds up what was booked since the key of a range was opened, unless it still is.
     fn settle(&mut self, ended: &Open) {
         let mut sum = InGroup { all_ns: 0, innermost_ns: ended.innermost_ns };
+        let left = self.open_of.get_mut(&ended.key).map_or(0, |count| {
+            *count = count.saturating_sub(1);
+            *count
+        });
         if let Some(since_ns) = ended.since_ns {
-            match self.open.iter_mut().find(|still| still.key == ended.key) {
+            let mut still = self.open.iter_mut().filter(|_| left > 0);
+            match still.find(|still| still.key == ended.key) {
                 // Opened further in, and ends later.
                 Some(still) => still.since_ns = Some(since_ns),
                 None => sum.all_ns = self.booked_ns - since_ns,

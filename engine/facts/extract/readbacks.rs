@@ -170,7 +170,7 @@ fn waits_of(context: &Context<'_>, call: u32, last: &mut usize) -> Vec<u32> {
 /// The waits of the host, and the copy calls that hold it up.
 fn all_waits(context: &Context<'_>, device: &DeviceContext) -> Vec<u32> {
     let timeline = context.timeline;
-    let calls = device.telling_calls(context).iter().flatten().copied();
+    let calls = device.telling_calls(context);
     let waits = calls.filter(|call| {
         matches!(context.calls.class_of(timeline, *call), ApiClass::Wait(_))
             || context.calls.activity.get(*call as usize) == Some(&Activity::CopyCall)

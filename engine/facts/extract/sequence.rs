@@ -15,7 +15,7 @@ pub(super) fn extract(
     part: &mut DevicePart,
 ) {
     let mut kernels: ByIndex<OfShape> = ByIndex::default();
-    let shapes = device.passed(context).shapes.iter().zip(&context.timeline.kernels.shapes);
+    let shapes = device.passed(context).launched(context.timeline);
     for (of_shape, shape) in shapes.filter(|(of_shape, _)| of_shape.first_number.is_some()) {
         kernels.of(shape.name, OfShape::default).add(*of_shape);
     }

@@ -10,8 +10,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if !context.traits.iter().any(|told| told.is_sort) {
         return;
     }
-    let shapes = device.passed(context).shapes.iter().zip(&context.timeline.kernels.shapes);
-    let sorts = shapes.filter(|(of, shape)| of.launch_count > 0 && is_sort(shape.full_name));
+    let sorts = device.passed(context).launched(context.timeline).filter(|(_, shape)| is_sort(shape.full_name));
     let (mut launch_count, mut sum_ns) = (0, 0);
     for (of, _) in sorts {
         launch_count += of.launch_count;

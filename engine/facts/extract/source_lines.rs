@@ -98,12 +98,12 @@ fn of_ops(context: &Context<'_>, device: &DeviceContext, groups: &Groups, times:
 
 fn of_waits(context: &Context<'_>, device: &DeviceContext, groups: &Groups, times: &mut HashMap<usize, Times>) {
     let (timeline, window) = (context.timeline, device.window());
-    for (process, calls) in device.processes.iter().zip(device.telling_calls(context)) {
-        for call in calls.iter().copied() {
+    for (process, calls) in device.telling_calls_by_process(context) {
+        for call in calls {
             if !matches!(context.calls.class_of(timeline, call), ApiClass::Wait(_)) {
                 continue;
             }
-            let Some(entity) = groups.waits.get(&(*process, timeline.api.name[call as usize])) else { continue };
+            let Some(entity) = groups.waits.get(&(process, timeline.api.name[call as usize])) else { continue };
             let inside = timeline.api.times.at(call as usize).clip(window);
             times.entry(*entity).or_default().add(timeline.call_locations.of_call(call), inside);
         }

@@ -39,16 +39,16 @@ pub(super) fn extract(
     let ranges = main_ranges(timeline, device);
     let reads = reads(timeline, device);
     let mut entities = HashMap::default();
-    for (process, calls) in device.processes.iter().zip(device.telling_calls(context)) {
+    for (process, calls) in device.telling_calls_by_process(context) {
         let mut groups: Vec<(NameId, Waits)> = waits(context, device, calls, &reads).into_iter().collect();
         groups.sort_by_key(|(name, _)| timeline.name(*name));
         part.keep(&mut groups, context.max_entities().saturating_sub(entities.len()));
         for (name, waits) in groups {
-            let key = parents.key_of(&format!("{}/{}", context.pid_of(*process), timeline.name(name)));
-            let mut entity = Entity::new(EntityKind::SyncGroup, key, parents.of_process(*process));
-            set(context, device, (*process, name), &waits, &mut entity);
-            entity.set_some("range", ranges.get(&(*process, name)).map(|range| timeline.name(*range)));
-            entities.insert((*process, name), part.entities.len());
+            let key = parents.key_of(&format!("{}/{}", context.pid_of(process), timeline.name(name)));
+            let mut entity = Entity::new(EntityKind::SyncGroup, key, parents.of_process(process));
+            set(context, device, (process, name), &waits, &mut entity);
+            entity.set_some("range", ranges.get(&(process, name)).map(|range| timeline.name(*range)));
+            entities.insert((process, name), part.entities.len());
             part.entities.push(entity);
         }
     }
@@ -77,11 +77,16 @@ const fn waits_for_name(waits_for: WaitsFor) -> &'static str {
     }
 }
 
-fn waits(context: &Context<'_>, device: &DeviceContext, calls: &[u32], reads: &[i64]) -> HashMap<NameId, Waits> {
+fn waits(
+    context: &Context<'_>,
+    device: &DeviceContext,
+    calls: impl Iterator<Item = u32>,
+    reads: &[i64],
+) -> HashMap<NameId, Waits> {
     let (timeline, window) = (context.timeline, device.window());
     let mut groups: HashMap<NameId, Waits> = HashMap::default();
     let mut busy = Followed::new(&device.tally.busy);
-    for call in calls.iter().copied() {
+    for call in calls {
         if !matches!(context.calls.class_of(timeline, call), ApiClass::Wait(_)) {
             continue;
         }

@@ -98,7 +98,7 @@ impl Calls {
         let timeline = context.timeline;
         let (mut waits, mut event_waits) = (Vec::new(), Vec::new());
         let mut waits_for_event: HashMap<NameId, bool> = HashMap::default();
-        for call in device.telling_calls(context).iter().flatten().copied() {
+        for call in device.telling_calls(context) {
             let start = timeline.api.times.start(call as usize);
             if matches!(context.calls.class_of(timeline, call), ApiClass::Wait(_)) {
                 waits.push(start);

@@ -18,7 +18,7 @@ use crate::timeline::{Geometry, NONE, NameId, Names, Reached};
 /// No function of an API has a longer name: what is asked of it is asked for each of its calls.
 const MAX_API_NAME_BYTES: usize = 256;
 /// Bytes of whole names of kernels that are looked into; those beyond stay as they are. Real recordings have a few megabytes.
-const MAX_WHOLE_BYTES: usize = 32 << 20;
+const MAX_WHOLE_BYTES: usize = 8 << 20;
 /// Stands for the names beyond the limit.
 pub(super) const OTHER_NAME: &str = "(another name)";
 
