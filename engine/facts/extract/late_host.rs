@@ -212,7 +212,7 @@ impl Waits {
 
     /// Whether any of them lies in a time, of which neither the begin nor the end is earlier than in the one before.
     fn overlap(&mut self, time: Interval) -> bool {
-        self.0.iter_mut().fold(false, |any, rows| rows.overlap(time) || any)
+        self.0.iter_mut().any(|rows| rows.overlap(time))
     }
 }
 
