@@ -147,10 +147,19 @@ pub enum MigrationCause {
     Prefetch,
     /// A page fault.
     Fault,
-    /// The driver guessed: a speculative prefetch or access counters.
+    /// The driver guessed: what lies beside a page that was touched and was not there moves with it.
     Speculative,
     /// Room was needed.
     Eviction,
+    /// It is often used from afar.
+    AccessCounters,
+}
+
+impl MigrationCause {
+    /// Whether somebody touched memory that was not there, what the driver moves beside it taken in.
+    pub const fn is_touch(self) -> bool {
+        matches!(self, Self::Fault | Self::Speculative)
+    }
 }
 
 /// Unified-memory migrations.
@@ -164,6 +173,8 @@ pub struct Migrations {
     pub direction: Vec<Direction>,
     /// Why.
     pub cause: Vec<MigrationCause>,
+    /// Where the memory begins; 0 where that was not recorded.
+    pub address: Vec<i64>,
 }
 
 /// CUDA API calls, in the order of the recording.

@@ -349,7 +349,7 @@ const COUNTS: &[Fact] = &[
         Int,
         CudaTrace,
         Extensive,
-        "As many of these as move back to the host, unasked, before the next kernel begins: the host touches them first.",
+        "As many of these as move back to the host before the next kernel begins, because the host touches them first.",
     ),
     fact("migration_d2h_bytes", Int, CudaTrace, Extensive, "Bytes migrated to the host."),
     fact(
@@ -365,7 +365,7 @@ const COUNTS: &[Fact] = &[
         Float,
         CudaTrace,
         Intensive,
-        "The part of migrated bytes whose recorded cause is a page fault; absent when no migration has a cause.",
+        "The part of migrated bytes whose recorded cause is a page fault, with what the driver moves beside the page that was touched; absent when no migration has a cause.",
     ),
     fact(
         "migration_idle_ns",

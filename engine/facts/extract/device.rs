@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use foldhash::HashMap;
 
+use super::prefetches;
 use super::stats::{clamped, median};
 use super::tally::Tally;
 use super::{Context, DeviceContext};
@@ -208,12 +209,12 @@ fn migrations(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
                 evicted += bytes;
                 caused += bytes;
             }
-            MigrationCause::Fault => (caused, faulted) = (caused + bytes, faulted + bytes),
+            cause if cause.is_touch() => (caused, faulted) = (caused + bytes, faulted + bytes),
             _ => caused += bytes,
         }
     }
     if first.is_some() {
-        prefetches(timeline, device, facts);
+        prefetches::extract(timeline, device, facts);
     }
     facts.set("migration_h2d_bytes", clamped(to_device));
     facts.set("migration_d2h_bytes", clamped(to_host));
@@ -221,33 +222,6 @@ fn migrations(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     facts.set_some("eviction_bytes", knows_causes.then(|| clamped(evicted)));
     facts.set_some("migration_fault_share", (caused > 0).then(|| faulted as f64 / caused as f64));
     facts.set_some("migration_first_start_ns", first);
-}
-
-/// What the program moves to the device in advance, and what of it the host fetches back before a kernel runs.
-fn prefetches(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
-    let migrations = &timeline.migrations;
-    let (mut prefetched, mut back, mut pending) = (0_i128, 0_i128, 0_i128);
-    for op in device.ops.in_window() {
-        let index = op.index as usize;
-        if op.kind.is_kernel() {
-            pending = 0;
-        } else if op.kind == OpKind::Migration {
-            let bytes = i128::from(migrations.bytes[index]);
-            let is_prefetch = migrations.cause[index] == MigrationCause::Prefetch;
-            match migrations.direction[index] {
-                Direction::HostToDevice if is_prefetch => (prefetched, pending) = (prefetched + bytes, pending + bytes),
-                Direction::DeviceToHost if migrations.cause[index] == MigrationCause::Fault => {
-                    back += bytes.min(pending);
-                    pending -= bytes.min(pending);
-                }
-                _ => {}
-            }
-        }
-    }
-    if prefetched > 0 {
-        facts.set("prefetched_bytes", clamped(prefetched));
-        facts.set("prefetched_back_bytes", clamped(back));
-    }
 }
 
 /// Copies at least this large run at the rate of the link, not at that of starting them.

@@ -48,6 +48,7 @@ mod pause;
 mod peers;
 mod phases;
 mod poll_sleeps;
+mod prefetches;
 mod processes;
 mod product_casts;
 mod product_rows;

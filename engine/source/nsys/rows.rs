@@ -4,7 +4,7 @@ use super::cells::Cells;
 use super::ids::{process_key, thread_key};
 use crate::timeline::Geometry;
 use crate::timeline::builder::{
-    CallEvent, Chunk, KernelKey, LabelKey, NameKey, OpEvent, RangeEvent, Reason, StreamKey, ThreadKey,
+    CallEvent, Chunk, KernelKey, LabelKey, MigrationEvent, NameKey, OpEvent, RangeEvent, Reason, StreamKey, ThreadKey,
 };
 use crate::timeline::columns::{Direction, HostMemory, MigrationCause, OverheadKind, RangeKind};
 
@@ -139,6 +139,7 @@ impl Table {
                 "srcKind",
                 "dstKind",
                 "migrationCause",
+                "virtualAddress",
             ],
             Self::Memset => {
                 &["start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId", "bytes"]
@@ -226,7 +227,8 @@ fn copy(cells: &impl Cells, chunk: &mut Chunk) -> Result<(), Reason> {
     let kind = cells.int(8).unwrap_or(0);
     let bytes = cells.int(7).unwrap_or(0).max(0);
     if let Some(direction) = migration_direction(kind) {
-        chunk.migration(&op, bytes, direction, migration_cause(cells.int(11)));
+        let address = cells.int(12).unwrap_or(0);
+        chunk.migration(&op, &MigrationEvent { bytes, direction, cause: migration_cause(cells.int(11)), address });
     } else {
         let direction = copy_direction(kind);
         chunk.copy(&op, bytes, direction, host_memory(direction, cells.int(9), cells.int(10)));
@@ -247,8 +249,9 @@ const fn migration_cause(cause: Option<i64>) -> MigrationCause {
     match cause {
         Some(1) => MigrationCause::Prefetch,
         Some(2) => MigrationCause::Fault,
-        Some(3 | 5) => MigrationCause::Speculative,
+        Some(3) => MigrationCause::Speculative,
         Some(4) => MigrationCause::Eviction,
+        Some(5) => MigrationCause::AccessCounters,
         _ => MigrationCause::Unknown,
     }
 }

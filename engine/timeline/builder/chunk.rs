@@ -36,6 +36,19 @@ pub struct OpEvent {
     pub correlation: Option<u32>,
 }
 
+/// What a migration has beside that.
+#[derive(Debug, Clone, Copy)]
+pub struct MigrationEvent {
+    /// Bytes.
+    pub bytes: i64,
+    /// Where they go.
+    pub direction: Direction,
+    /// Why.
+    pub cause: MigrationCause,
+    /// Where the memory begins; 0 where that is not known.
+    pub address: i64,
+}
+
 /// What every call of a host thread has.
 #[derive(Debug, Clone, Copy)]
 pub struct CallEvent {
@@ -162,11 +175,12 @@ impl Chunk {
     }
 
     /// Adds a migration of unified memory. No call asks for one: its correlation does not count.
-    pub fn migration(&mut self, op: &OpEvent, bytes: i64, direction: Direction, cause: MigrationCause) {
+    pub fn migration(&mut self, op: &OpEvent, moved: &MigrationEvent) {
         if push_op(&mut self.migrations.ops, &mut self.keys, &mut self.dropped, op) {
-            self.migrations.bytes.push(bytes);
-            self.migrations.direction.push(direction);
-            self.migrations.cause.push(cause);
+            self.migrations.bytes.push(moved.bytes);
+            self.migrations.direction.push(moved.direction);
+            self.migrations.cause.push(moved.cause);
+            self.migrations.address.push(moved.address);
         }
     }
 

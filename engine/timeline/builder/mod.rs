@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use foldhash::HashMap;
 
 pub(crate) use chunk::ABSURD_NS;
-pub use chunk::{CallEvent, Chunk, OpEvent, RangeEvent, Reason};
+pub use chunk::{CallEvent, Chunk, MigrationEvent, OpEvent, RangeEvent, Reason};
 pub use inventory::StreamInfo;
 pub use keys::{KernelKey, LabelKey, NameKey, StreamKey, TextKey, ThreadKey};
 pub use limits::Limits;
@@ -136,6 +136,7 @@ impl Builder {
         migrations.bytes.extend(&chunk.migrations.bytes);
         migrations.direction.extend(&chunk.migrations.direction);
         migrations.cause.extend(&chunk.migrations.cause);
+        migrations.address.extend(&chunk.migrations.address);
     }
 
     fn take_host(&mut self, chunk: &Chunk, raw: &RawIndices) {

@@ -37,6 +37,7 @@ impl Builder {
         of_migrations.apply(&mut migrations.bytes);
         of_migrations.apply(&mut migrations.direction);
         of_migrations.apply(&mut migrations.cause);
+        of_migrations.apply(&mut migrations.address);
         let [kernel, graph, copy, memset] = OPS_OF_UNKNOWN_DEVICE;
         for (events, kept) in [
             (kernel, of_kernels),

@@ -253,10 +253,11 @@ impl<'a> Exporter<'a> {
                 row.extend(columns! { graphId: 4, graphExecId: 5 });
                 "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
             }
-            OpKind::Copy { bytes, kind, source, target, cause } => {
-                let cause = *cause;
+            OpKind::Copy { bytes, kind, source, target, cause, address } => {
+                let (cause, address) = (*cause, *address);
                 row.extend(columns! {
-                    bytes: *bytes, copyKind: *kind, srcKind: *source, dstKind: *target, migrationCause: cause, copyCount: 1,
+                    bytes: *bytes, copyKind: *kind, srcKind: *source, dstKind: *target, migrationCause: cause, virtualAddress: address,
+                    copyCount: 1,
                 });
                 "CUPTI_ACTIVITY_KIND_MEMCPY"
             }

@@ -232,6 +232,11 @@ pub enum Step {
         /// Whether the program asks for it in advance.
         #[serde(default)]
         prefetches: bool,
+        /// Whether the driver moves most of each block with the page that is touched.
+        #[serde(default)]
+        speculates: bool,
+        /// Where the memory begins.
+        address: Option<i64>,
     },
 }
 

@@ -18,7 +18,7 @@ pub struct Op {
 pub enum OpKind {
     Kernel { short: String, long: String, grid: [i64; 3], block: [i64; 3], registers: i64, shared_bytes: i64 },
     Graph,
-    Copy { bytes: i64, kind: i64, source: i64, target: i64, cause: Option<i64> },
+    Copy { bytes: i64, kind: i64, source: i64, target: i64, cause: Option<i64>, address: Option<i64> },
     Memset { bytes: i64 },
 }
 

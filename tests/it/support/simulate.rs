@@ -14,10 +14,29 @@ const FIRST_NS: i64 = 1_000_000;
 /// Causes of migrations, as the tool numbers them.
 const PREFETCH: i64 = 1;
 const PAGE_FAULT: i64 = 2;
+const SPECULATIVE: i64 = 3;
 const EVICTION: i64 = 4;
+/// What one touch asks for.
+const PAGE: i64 = 4_096;
 const PAGEABLE: i64 = 0;
 const PINNED: i64 = 1;
 const DEVICE: i64 = 2;
+
+/// Memory that a thread touches: where it begins, and how much of each block a touch asks for.
+#[derive(Clone, Copy)]
+struct Moved {
+    address: Option<i64>,
+    bytes: i64,
+    touched: i64,
+}
+
+/// One migration.
+#[derive(Clone, Copy)]
+struct Piece {
+    bytes: i64,
+    cause: i64,
+    address: Option<i64>,
+}
 
 pub(super) fn run(script: &Script) -> Recording {
     let mut machine = Machine::new(script);
@@ -188,13 +207,14 @@ impl<'a> Machine<'a> {
             }
             Step::Sync { api, stream, tail_us } => self.sync(lane, api, *stream, ns(*tail_us)),
             Step::WaitFor { stream, on } => self.wait_for(lane, *stream, *on),
-            Step::Migrate { to, bytes, gb_per_s, evicts, prefetches } => {
+            Step::Migrate { to, bytes, gb_per_s, evicts, prefetches, speculates, address } => {
                 let cause = match (evicts, prefetches) {
                     (true, _) => EVICTION,
                     (false, true) => PREFETCH,
                     (false, false) => PAGE_FAULT,
                 };
-                self.migrate(lane, *to, *bytes, *gb_per_s, cause);
+                let touched = if *speculates { PAGE } else { i64::MAX };
+                self.migrate(lane, *to, *gb_per_s, cause, Moved { address: *address, bytes: *bytes, touched });
             }
         }
     }
@@ -263,9 +283,10 @@ impl<'a> Machine<'a> {
         let Some(faults) = &launch.faults else { return };
         let share_ns = (end_ns - start_ns) / faults.count.max(1);
         let one_ns = transfer_ns(faults.bytes, faults.gb_per_s).min(share_ns);
+        let piece = Piece { bytes: faults.bytes, cause: PAGE_FAULT, address: None };
         for i in 0..faults.count {
             let at_ns = start_ns + i * share_ns;
-            self.migration(lane, Side::Device, at_ns, at_ns + one_ns, faults.bytes, PAGE_FAULT);
+            self.migration(lane, Side::Device, at_ns, at_ns + one_ns, piece);
             let (process, device, pages) = (lane.process, lane.device, faults.bytes / 4096);
             self.recording.faults.push(Fault { start_ns: at_ns, end_ns: at_ns + one_ns, process, device, pages });
         }
@@ -335,24 +356,33 @@ impl<'a> Machine<'a> {
     }
 
     /// The thread touches managed memory and waits for the pages, in blocks of at most 2 MiB.
-    fn migrate(&mut self, lane: &mut Lane, to: Side, bytes: i64, gb_per_s: f64, cause: i64) {
+    fn migrate(&mut self, lane: &mut Lane, to: Side, gb_per_s: f64, cause: i64, moved: Moved) {
         const BLOCK: i64 = 2 << 20;
-        for at in (0..bytes).step_by(BLOCK as usize) {
-            let block = BLOCK.min(bytes - at);
-            let start_ns = lane.now_ns;
-            let end_ns = start_ns + transfer_ns(block, gb_per_s);
-            self.migration(lane, to, start_ns, end_ns, block, cause);
-            lane.now_ns = end_ns + 2_000;
+        for at in (0..moved.bytes).step_by(BLOCK as usize) {
+            let block = BLOCK.min(moved.bytes - at);
+            let touched = block.min(moved.touched);
+            let address = moved.address.map(|address| address + at);
+            for (at, bytes, cause) in [(0, touched, cause), (touched, block - touched, SPECULATIVE)] {
+                if bytes == 0 {
+                    continue;
+                }
+                let start_ns = lane.now_ns;
+                let end_ns = start_ns + transfer_ns(bytes, gb_per_s);
+                let piece = Piece { bytes, cause, address: address.map(|address| address + at) };
+                self.migration(lane, to, start_ns, end_ns, piece);
+                lane.now_ns = end_ns + 2_000;
+            }
         }
     }
 
-    fn migration(&mut self, lane: &Lane, to: Side, start_ns: i64, end_ns: i64, bytes: i64, cause: i64) {
+    fn migration(&mut self, lane: &Lane, to: Side, start_ns: i64, end_ns: i64, piece: Piece) {
+        let Piece { bytes, cause, address } = piece;
         let kind = match to {
             Side::Device => 11,
             Side::Host => 12,
         };
         // The tool names unknown memory (7) on both sides of a migration.
-        let kind = OpKind::Copy { bytes, kind, source: 7, target: 7, cause: Some(cause) };
+        let kind = OpKind::Copy { bytes, kind, source: 7, target: 7, cause: Some(cause), address };
         let (process, device) = (lane.process, lane.device);
         self.recording.ops.push(Op { start_ns, end_ns, process, device, stream: 0, correlation: None, kind });
     }
@@ -450,7 +480,7 @@ fn copy_op(dir: Direction, host: HostMemory, bytes: i64) -> OpKind {
         Direction::D2h => (2, DEVICE, host),
         Direction::D2d => (8, DEVICE, DEVICE),
     };
-    OpKind::Copy { bytes, kind, source, target, cause: None }
+    OpKind::Copy { bytes, kind, source, target, cause: None, address: None }
 }
 
 /// The name as the tool writes it: runtime calls carry the version that brought them.
