@@ -6,9 +6,8 @@ use std::ops::Range;
 use foldhash::{HashMap, HashSet};
 
 use super::code_waits::{self, other_ends};
-use super::first_uses;
+use super::{compile_ranges, first_uses};
 use crate::text::paths::file_name;
-use crate::timeline::columns::{Label, RangeKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::samples::CpuSamples;
 use crate::timeline::{NONE, NameId, Timeline, Times};
@@ -54,34 +53,6 @@ const COMPILER_FUNCTIONS: [(&str, &str); 9] = [
     ("llvm::", "llvm"),
     ("clang::", "llvm"),
 ];
-/// Files of Python in which code is compiled, by how their paths end, and the functions of each that do it; any where none is
-/// named. A function that only has such a name may run what was compiled, or only ask whether something is.
-const PYTHON_COMPILERS: [(&str, &[&str]); 13] = [
-    // Called where no compiled code fits.
-    ("torch/_dynamo/convert_frame.py", &[]),
-    ("torch/_dynamo/symbolic_convert.py", &[]),
-    ("torch/_functorch/aot_autograd.py", &["aot_module_simplified", "create_aot_dispatcher_function"]),
-    (
-        "torch/_inductor/compile_fx.py",
-        &["compile_fx", "compile_fx_inner", "codegen_and_compile", "bw_compiler", "fw_compiler"],
-    ),
-    ("torch/_inductor/async_compile.py", &["wait"]),
-    (
-        "torch/_inductor/runtime/triton_heuristics.py",
-        &["precompile", "autotune_to_one_config", "benchmark_all_configs"],
-    ),
-    ("torch/utils/cpp_extension.py", &["_jit_compile", "_write_ninja_file_and_build_library"]),
-    ("triton/compiler/compiler.py", &["compile"]),
-    ("triton/runtime/jit.py", &["_do_compile"]),
-    ("jax/_src/compiler.py", &["backend_compile", "compile_or_get_cached"]),
-    ("numba/core/dispatcher.py", &["compile"]),
-    ("numba/cuda/dispatcher.py", &["compile"]),
-    ("cupy/cuda/compiler.py", &["compile_using_nvrtc", "_compile_module_with_cache"]),
-];
-/// What PyTorch appends to the names of its compiler's own ranges.
-const OF_DYNAMO: &str = "(dynamo_timed)";
-/// The one of them that compiles nothing: it records a graph.
-const GRAPH_RECORDER: &str = "CUDAGraph";
 /// How calls begin between which a thread records a graph, and those that end that; without the prefix of the API.
 const RECORDING: (&str, &str) = ("StreamBeginCapture", "StreamEndCapture");
 /// How the profiler begins to name that a program loads what Triton compiles to launch a kernel.
@@ -111,7 +82,9 @@ impl CodeStretches {
     /// Of every thread of a timeline.
     pub fn new(timeline: &Timeline) -> Self {
         let mut all = Self::default();
-        all.of_ranges(timeline);
+        for (thread, times, name) in compile_ranges::of_names(timeline) {
+            all.push(thread, times, CodeWork::Compile, name);
+        }
         all.of_samples(timeline);
         all.of_waits(timeline);
         all.of_graphs(timeline);
@@ -124,32 +97,6 @@ impl CodeStretches {
         self.thread.push(thread);
         self.work.push(work);
         self.name.push(name);
-    }
-
-    /// Ranges that are called compiling.
-    fn of_ranges(&mut self, timeline: &Timeline) {
-        let labels = &timeline.ranges.labels;
-        // A name may have a label in each of many domains.
-        let mut known: HashMap<(NameId, bool), bool> = HashMap::default();
-        let compiles = |label: &Label| {
-            let (name, is_frame) = (label.name, label.kind == RangeKind::PythonFrame);
-            let compiles = || {
-                let name = timeline.name(name);
-                if is_frame { is_compile_frame(name) } else { is_compile_range(name) }
-            };
-            *known.entry((name, is_frame)).or_insert_with(compiles)
-        };
-        let compiles: Vec<bool> = labels.iter().map(compiles).collect();
-        if !compiles.contains(&true) {
-            return;
-        }
-        for ranges in timeline.ranges.threads.iter().filter(|ranges| ranges.thread != NONE) {
-            for (times, label) in ranges.times.iter().zip(&ranges.label) {
-                if compiles.get(*label as usize) == Some(&true) {
-                    self.push(ranges.thread, times, CodeWork::Compile, labels[*label as usize].name);
-                }
-            }
-        }
     }
 
     /// From the call that begins to record a graph to the one that ends it.
@@ -315,26 +262,6 @@ fn is_compiler_file(file: &str) -> bool {
     COMPILER_FILES.iter().any(|(begin, _)| file.starts_with(begin))
 }
 
-/// Whether a function of Python, `file.py(12): function`, compiles.
-fn is_compile_frame(name: &str) -> bool {
-    let Some((place, function)) = name.rsplit_once(": ") else { return false };
-    let Some((path, _)) = place.rsplit_once('(') else { return false };
-    let of_file = PYTHON_COMPILERS.iter().find(|(end, _)| path.ends_with(end));
-    of_file.is_some_and(|(_, functions)| functions.is_empty() || functions.contains(&function))
-}
-
-/// Whether a range is called compiling: `XlaCompile`, `compile_fx`, and not `Torch-Compiled Region`, which runs what was compiled.
-fn is_compile_range(name: &str) -> bool {
-    if name.ends_with(OF_DYNAMO) {
-        return !name.starts_with(GRAPH_RECORDER);
-    }
-    let name = name.to_ascii_lowercase();
-    ["compile", "compiling", "compilation"].iter().any(|word| {
-        name.match_indices(word)
-            .any(|(at, _)| !name[at + word.len()..].starts_with('d') && !name[..at].ends_with("pre"))
-    })
-}
-
 /// Who compiles, told from the name that told that something is compiled.
 pub fn compiler_of(name: &str) -> &'static str {
     let file = file_name(name);
@@ -367,25 +294,6 @@ mod tests {
     use super::*;
     use crate::timeline::columns::ThreadRanges;
     use crate::timeline::samples::Frame;
-
-    #[test]
-    fn ranges_are_told_by_what_they_are_called() {
-        for name in [
-            "XlaCompile",
-            "Nvrtc::CompileProgram",
-            "compile_fx",
-            "jit_compile:#module=train#",
-            "recompile",
-            "GraphLowering.run (dynamo_timed)",
-        ] {
-            assert!(is_compile_range(name), "{name}");
-        }
-        for name in
-            ["Torch-Compiled Region: 0/0", "run_compiled", "precompile", "## Call CompiledFxGraph fx ##", "forward"]
-        {
-            assert!(!is_compile_range(name), "{name}");
-        }
-    }
 
     #[test]
     fn triton_compiles_before_it_loads_a_launcher() {
@@ -428,26 +336,6 @@ mod tests {
         let mut all = CodeStretches::default();
         all.of_launchers(&timeline);
         assert!(all.times.is_empty());
-    }
-
-    #[test]
-    fn functions_of_python_compile_where_their_file_does() {
-        for name in [
-            "torch/_dynamo/convert_frame.py(1165): __call__",
-            "/venv/lib/python3.11/site-packages/torch/_inductor/compile_fx.py(601): compile_fx_inner",
-            "triton/compiler/compiler.py(226): compile",
-        ] {
-            assert!(is_compile_frame(name), "{name}");
-        }
-        for name in [
-            "torch/_dynamo/eval_frame.py(791): compile_wrapper",
-            "torch/compiler/__init__.py(90): is_compiling",
-            "torch/_inductor/compile_fx.py(12): run",
-            "gpu_worker.py(522): compile_or_warm_up_model",
-            "<built-in function compile>",
-        ] {
-            assert!(!is_compile_frame(name), "{name}");
-        }
     }
 
     #[test]

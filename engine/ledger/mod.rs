@@ -14,6 +14,7 @@ mod ahead;
 mod by_key;
 pub mod callers;
 mod code_waits;
+mod compile_ranges;
 pub mod compiling;
 mod dispatch;
 mod first;

@@ -64,7 +64,14 @@ pub(super) const DETAIL: &[Fact] = &[
         Text,
         CudaApi,
         Incomparable,
-        "The function, file, range or call that gives most of the compile time away; absent without any.",
+        "The function, file, range or call that gives the largest part of the compile time away; absent without any.",
+    ),
+    fact(
+        "idle_compile_evidence_ns",
+        Int,
+        CudaApi,
+        OneTime,
+        "How much of the compile time that gives away, without what a range further inside does.",
     ),
     fact(
         "idle_load_call",

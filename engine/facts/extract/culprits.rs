@@ -83,7 +83,8 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
     of_blocked(timeline, device, facts);
     peers::of_blocked(timeline, device, facts);
     sleeps(timeline, device, facts);
-    if let Some((name, _)) = device.idle.main_call(timeline, Account::IdleCompile) {
+    if let Some((name, sum)) = device.idle.main_call(timeline, Account::IdleCompile) {
+        facts.set("idle_compile_evidence_ns", sum.sum_ns);
         facts.set("idle_compile_by", compiler_of(timeline.name(name)));
         facts.set("idle_compile_evidence", without_folders(file_name(timeline.name(name))));
     }
