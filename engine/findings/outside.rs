@@ -55,7 +55,7 @@ struct Outside<'facts> {
     device_count: i64,
     /// Before the first work less than this of what nothing names is an import.
     import_ns: i64,
-    /// Whether it is a trace, of which what is not recorded counts as the profiler's.
+    /// Whether it is a trace of a framework, whose profiler records no calls of the OS.
     is_trace: bool,
     /// Whether waits of the thread would show as host code, as neither OS calls nor its time on a CPU was recorded.
     may_wait: bool,
@@ -97,6 +97,10 @@ pub(super) fn outside_first(
     {
         return Some(words.own(order(true)));
     }
+    // Whatever the thread does in it.
+    if outside.long_pause_ns().is_some() {
+        return Some(words.own(order(leads)));
+    }
     let is_first = own_ns > 0.0 && own_ns >= MOST * recorded_ns && is_little(gain_ns, recorded_ns, own_ns, main_ns);
     let is_repeated = outside.device.int("repeat_count").is_some_and(|count| count >= REPEATED);
     // Work that comes again and again is the program's, unless next to all of the run lies outside of it.
@@ -129,15 +133,14 @@ impl<'facts> Outside<'facts> {
         let is_narrowed = run.get("is_window_narrowed") == Some(&FactValue::Bool(true));
         let recorded_ns = run.int("duration_ns").filter(|ns| *ns > 0 && !is_narrowed)?;
         let device_count = run.int("device_count").unwrap_or(1);
-        // A trace holds each operator of its threads: before the first and after the last of them the profiler starts and ends.
-        let is_trace = run.text("format") == Some("kineto");
-        let unknown_ns = device.int("outside_unknown_ns").filter(|_| is_trace).unwrap_or(0);
-        let profiler_ns = device.int("outside_profiler_ns").unwrap_or(0).saturating_add(unknown_ns);
+        let untraced_ns = device.int("outside_untraced_ns").unwrap_or(0);
+        let profiler_ns = device.int("outside_profiler_ns").unwrap_or(0).saturating_add(untraced_ns);
         let is_stepped = device.int("step_count").is_some_and(|count| count >= REPEATED);
         let framework = run.text("framework").filter(|_| is_stepped);
         let import_ns = IMPORTED.iter().find(|(name, _)| Some(*name) == framework).map_or(0, |(_, ns)| *ns);
         let lacks = |fact: &str| device.get(fact) == Some(&FactValue::Bool(false));
-        let may_wait = !is_trace && lacks("os_runtime_captured") && lacks("scheduler_captured");
+        let may_wait = lacks("os_runtime_captured") && lacks("scheduler_captured");
+        let is_trace = run.text("format") == Some("kineto");
         let outside =
             Self { device, recorded_ns, before_ns, after_ns, profiler_ns, device_count, import_ns, is_trace, may_wait };
         // What is not told of is not taken off either.
@@ -183,6 +186,19 @@ impl<'facts> Outside<'facts> {
     /// Whether the time of the thread that called CUDA first is told, in place of the launching one's.
     fn is_of_first_caller(&self) -> bool {
         self.device.get("is_outside_of_first_caller") == Some(&FactValue::Bool(true))
+    }
+
+    /// What was not recorded of the thread, beside the start and the end of the profiler, where that is a good part.
+    fn unknown_ns(&self) -> Option<i64> {
+        let untraced_ns = self.device.int("outside_untraced_ns").unwrap_or(0);
+        let ns = self.device.int("outside_unknown_ns")?.saturating_sub(untraced_ns);
+        (ns > 0 && ns as f64 >= NAMED_SHARE * self.own_ns() as f64).then_some(ns)
+    }
+
+    /// A pause of the GPU that is most of the recording, of which the host was recorded.
+    fn long_pause_ns(&self) -> Option<i64> {
+        let is_long = |ns: &i64| *ns as f64 >= MOST * self.recorded_ns as f64;
+        self.device.int("pause_ns").filter(|ns| is_long(ns) && !self.is_before_record())
     }
 
     /// Whose time there is told.
@@ -258,6 +274,7 @@ impl<'facts> Outside<'facts> {
                 let words = words.own(&format!("host code with {} of its CPU samples in ", percent(share)));
                 self.called(words.code(function))
             }
+            (None, None) if self.may_wait && self.is_trace => words.own("no CUDA call"),
             (None, None) if self.may_wait => words.own("no CUDA call (calls of the OS were not recorded)"),
             (None, None) => words.own("host code"),
         }
@@ -344,7 +361,8 @@ impl<'facts> Outside<'facts> {
                 Sentence::default().own(&format!("{} in ", duration(ns))).sentence(&compiling(self.device, evidence)),
             );
         }
-        if let Some(ns) = self.told_ns("outside_unknown_ns").filter(|_| !self.is_trace && !self.is_before_record()) {
+        let unknown_ns = self.unknown_ns().filter(|ns| *ns as f64 >= NAMED_SHARE * self.ns() as f64);
+        if let Some(ns) = unknown_ns.filter(|_| !self.is_before_record()) {
             parts.push(Sentence::default().own(&format!("{} that were not recorded", duration(ns))));
         }
         parts
@@ -415,8 +433,8 @@ impl<'facts> Outside<'facts> {
             _ if let Some(ns) = self.named_ns("outside_off_cpu_ns") => {
                 (of_it(ns, &format!("which the {} is off the CPU, in no recorded call", self.thread())), None)
             }
-            _ if self.named_ns("outside_unknown_ns").is_some() => {
-                (words.own(&format!("; what the {} does there was not recorded", self.thread())), None)
+            _ if self.unknown_ns().is_some() => {
+                (words.own(&format!("; what the {} does there was not recorded", self.thread())), self.long_pause_ns())
             }
             _ => (words, None),
         };

@@ -255,7 +255,25 @@ fn what_a_trace_does_not_hold_is_the_profilers() {
     facts.get_mut(device).set("outside_unknown_ns", 8_900_000_000_i64);
     let told = |facts: &Facts| outside_first(facts, device, None, true).map(|words| words.plain());
     assert!(told(&facts).is_some_and(|words| words.starts_with("90 % of the 10 s")));
-    facts.get_mut(run).set("format", "kineto");
+    facts.get_mut(device).set("outside_untraced_ns", 8_900_000_000_i64);
+    assert_eq!(told(&facts), None);
+}
+
+#[test]
+fn a_pause_of_most_of_the_recording_is_told_whatever_is_known_of_it() {
+    let (mut facts, device) = recorded();
+    let own = facts.get_mut(device);
+    own.set("outside_call_ns", 0_i64);
+    own.set("outside_unknown_ns", 8_000_000_000_i64);
+    own.set("repeat_count", 100_i64);
+    own.set("pause_ns", 4_999_000_000_i64);
+    own.set("pause_start_ns", 1_000_000_000_i64);
+    let told = |facts: &Facts| outside_first(facts, device, None, true).map(|words| words.plain());
+    assert_eq!(told(&facts), None);
+    facts.get_mut(device).set("pause_ns", 5_000_000_000_i64);
+    let words = "90 % of the 10 s that were recorded lie outside of the work judged here, 5 s in one pause of the GPU; what the launching thread does there was not recorded: look there first. ";
+    assert_eq!(told(&facts).as_deref(), Some(words));
+    facts.get_mut(device).set("is_pause_before_record", true);
     assert_eq!(told(&facts), None);
 }
 

@@ -79,7 +79,9 @@ impl<'a> Ranking<'a> {
             None if finding.looks_before_steady() && self.leads_steady(finding) => (1, Reverse(i64::MAX - 2)),
             None if finding.looks_before_steady() => (5, Reverse(i64::MAX)),
             // Where a rule tells what it is, that comes before it.
-            None if finding.tells_before() && any_outside => (1, Reverse(i64::MAX)),
+            None if finding.tells_before() && (any_outside || self.is_most_first_batch(finding)) => {
+                (1, Reverse(i64::MAX))
+            }
             Some(ranked_ns) if inside.outweighs(finding) || is_note(finding) => (5, Reverse(*ranked_ns)),
             // What is known for sure comes first, though it has no number.
             Some(ranked_ns) if finding.confidence == Confidence::Low && any_medium => (3, Reverse(*ranked_ns)),
@@ -142,6 +144,15 @@ impl<'a> Ranking<'a> {
             && finding.severity > Severity::Info
             && finding.gain.as_ref().is_some_and(|gain| gain.weighing_share() >= CULPRIT_SHARE)
             && device().is_some_and(|device| device.text("idle_host_culprit").is_some())
+    }
+
+    /// Whether most of the recording is the wait for the first batch of data: then that is told for all that lies outside.
+    fn is_most_first_batch(&self, finding: &Finding) -> bool {
+        let facts = self.context.facts;
+        let device = facts.related(finding.subject.entity, EntityKind::Device).map(|device| facts.get(device));
+        let wait_ns = device.and_then(|device| device.int("first_batch_ns")).unwrap_or(0);
+        let recorded_ns = facts.run().and_then(|run| run.int("duration_ns"));
+        recorded_ns.is_some_and(|ns| wait_ns > 0 && wait_ns.saturating_mul(2) >= ns)
     }
 
     /// Whether what lies before the steady state is told first: what repeats on the GPU may be parts of one pass, or the function is known

@@ -86,6 +86,13 @@ pub(super) const OUTSIDE: &[Fact] = &[
         "The time there before the first thing that was recorded of it, and after the last.",
     ),
     fact(
+        "outside_untraced_ns",
+        Int,
+        CudaApi,
+        OneTime,
+        "How much of that is taken for the start and the end of the profiler: in a trace that holds the operators of a framework, all but what lies in a pause of all devices (pause_ns); 0 in others.",
+    ),
+    fact(
         "outside_queued_ns",
         Int,
         CudaTrace,

@@ -11,6 +11,7 @@ use crate::ledger::Activity;
 use crate::ledger::compiling::compiler_of;
 use crate::text::paths::without_folders;
 use crate::timeline::api::{ApiClass, MemoryCall, memory_call};
+use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 use crate::timeline::{Timeline, modules};
@@ -54,6 +55,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let main = teller;
     let spent = Spent::of(context, main, &sides);
     activities(context.timeline, &spent, facts);
+    let pause = device.told.pause.map_or(Interval::default(), |pause| pause.times);
+    facts.set("outside_untraced_ns", untraced_ns(context.timeline, &spent, pause));
     sets_up(context, main, sides, facts);
     ranges(context.timeline, main, window, sides, &spent.profiler, facts);
     if !context.timeline.cpu_samples.is_empty() {
@@ -105,11 +108,21 @@ fn unknown_ns(context: &Context<'_>, thread: u32, sides: [Interval; 2]) -> i64 {
     unknown_ns
 }
 
+/// How much of what was not recorded of the thread is the start and the end of the profiler: in a trace that holds the operators of
+/// its threads, all but what lies in a pause of the devices. There the profiler was at work, and the thread called nothing that it records.
+fn untraced_ns(timeline: &Timeline, spent: &Spent, pause: Interval) -> i64 {
+    if !timeline.ranges.labels.iter().any(|label| label.kind == RangeKind::Operator) {
+        return 0;
+    }
+    let beside_ns = |part: &Interval| part.len_ns() - part.overlap_ns(pause);
+    spent.unknown.iter().map(beside_ns).fold(0, i64::saturating_add)
+}
+
 /// How long the thread is in host code, in calls of the OS, and in which call of CUDA the longest.
 fn activities(timeline: &Timeline, spent: &Spent, facts: &mut Entity) {
     facts.set("outside_host_ns", spent.host_ns());
     facts.set("outside_profiler_ns", spent.profiler.len_ns());
-    facts.set("outside_unknown_ns", spent.unknown_ns);
+    facts.set("outside_unknown_ns", spent.unknown_ns());
     facts.set("outside_cuda_init_ns", spent.starts_ns);
     facts.set("outside_pin_ns", spent.pins_ns(timeline));
     facts.set("outside_off_cpu_ns", spent.off_cpu_ns);

@@ -36,7 +36,8 @@ type Sums = HashMap<NameId, i64>;
 pub(super) struct Spent {
     /// Its host code, by start.
     pub(super) host: Vec<Interval>,
-    pub(super) unknown_ns: i64,
+    /// What was not recorded of it.
+    pub(super) unknown: Vec<Interval>,
     /// In CUDA as that starts, in calls that were not recorded.
     pub(super) starts_ns: i64,
     /// When the profiler works, by start.
@@ -65,7 +66,7 @@ impl Spent {
                 let ns = part.len_ns();
                 let sum = match activity {
                     Activity::Host => return spent.push_host(part, starts),
-                    Activity::Unknown => &mut spent.unknown_ns,
+                    Activity::Unknown => return spent.unknown.push(part),
                     Activity::Profiler => return spent.profiler.push(part),
                     Activity::OffCpu => {
                         let before_ns = begins_ns.min(part.end).saturating_sub(part.start).max(0);
@@ -96,6 +97,10 @@ impl Spent {
 
     pub(super) fn host_ns(&self) -> i64 {
         self.host.iter().map(|part| part.len_ns()).fold(0, i64::saturating_add)
+    }
+
+    pub(super) fn unknown_ns(&self) -> i64 {
+        self.unknown.iter().map(|part| part.len_ns()).fold(0, i64::saturating_add)
     }
 
     /// The call of the OS that takes most.
