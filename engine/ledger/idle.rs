@@ -107,6 +107,8 @@ pub struct IdleReading {
     pub calls: ByKey<(Account, NameId), TimeSum>,
     /// By kernel, for how long the device was idle although it had been launched, beyond the ordinary.
     pub late_kernels: ByKey<NameId, i64>,
+    /// By stream, the first of its operations that did so: when it began, and for how long the device was idle.
+    pub late_streams: ByKey<u32, (i64, i64)>,
     /// By trigger and the call that the thread was in: process, trigger, call.
     pub drained: ByKey<(u32, Account, NameId), Drained>,
     /// Idle time read on a thread that was only guessed.
@@ -201,6 +203,14 @@ impl IdleReading {
         second.filter(|(_, sum)| sum.sum_ns > 0 && sum.sum_ns >= least_ns).map(|((_, name), _)| *name)
     }
 
+    /// Keeps the first operation of a stream that had been launched and did not begin.
+    pub(super) fn add_late_stream(&mut self, stream: u32, (begun, idle_ns): (i64, i64)) {
+        let known = self.late_streams.of(stream);
+        if known.1 == 0 || begun < known.0 {
+            *known = (begun, idle_ns);
+        }
+    }
+
     /// Takes in what was read on another thread.
     pub(super) fn merge(&mut self, other: Self) {
         for (account, sum) in self.sums.iter_mut() {
@@ -211,6 +221,9 @@ impl IdleReading {
         }
         for (kernel, ns) in other.late_kernels.iter() {
             *self.late_kernels.of(*kernel) += ns;
+        }
+        for (stream, late) in other.late_streams.iter() {
+            self.add_late_stream(*stream, *late);
         }
         for (key, drained) in other.drained.iter() {
             self.drained.of(*key).merge(*drained);

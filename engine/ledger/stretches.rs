@@ -85,6 +85,10 @@ impl<'all> Stretches<'all> {
         let spacing = Interval::new(whole.end - ordinary_ns, whole.end);
         self.reading.book(Account::IdleInterKernelGap, NONE, spacing);
         self.late(stretch.next, call, Interval::new(queued.start, spacing.start));
+        if let Some(op) = stretch.next.filter(|_| spacing.start > queued.start) {
+            let late = (whole.end, spacing.start - queued.start);
+            self.reading.add_late_stream(op.stream(self.timeline), late);
+        }
         let host = Interval::new(whole.start, returned);
         if host.len_ns() == 0 {
             self.reading.sums[Account::AfterQueued].add(whole);

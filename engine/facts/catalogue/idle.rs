@@ -187,6 +187,13 @@ pub(super) const DETAIL: &[Fact] = &[
         "The call that launched what most of the time after launches (idle_queue_ns) waits for.",
     ),
     fact(
+        "idle_queue_first_ns",
+        Int,
+        CudaApi,
+        OneTime,
+        "How much of idle_queue_ns ends with the first operation that was recorded of its stream: what was launched before the recording began may hold that.",
+    ),
+    fact(
         "idle_queue_migration_ns",
         Int,
         CudaApi,

@@ -1,6 +1,6 @@
 //! Facts of a device's idle time, beside its accounts.
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use super::by_index::ByIndex;
 use super::profile::MIN_SAMPLE_COUNT;
@@ -122,12 +122,30 @@ fn late(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
         facts.set("idle_queue_call_ns", sum.sum_ns);
     }
     facts.set("idle_queue_migration_ns", device.idle.queued_migration_ns);
+    facts.set("idle_queue_first_ns", first_of_stream_ns(timeline, device));
     let kernels = device.idle.late_kernels.iter();
     let main = kernels.max_by_key(|(kernel, ns)| (**ns, std::cmp::Reverse(timeline.name(**kernel))));
     if let Some((kernel, ns)) = main {
         facts.set("idle_queue_kernel", timeline.name(*kernel));
         facts.set("idle_queue_kernel_ns", *ns);
     }
+}
+
+/// How much of that ends with the first operation that was recorded of its stream.
+fn first_of_stream_ns(timeline: &Timeline, device: &DeviceContext) -> i64 {
+    let late = &device.idle.late_streams;
+    let mut waiting: HashSet<u32> = late.iter().map(|(stream, _)| *stream).collect();
+    let mut first_ns = 0_i64;
+    // By start: the first operations of the few streams of a device mostly come soon.
+    let mut ops = device.ops.all_ops();
+    while let Some(op) = ops.next().filter(|_| !waiting.is_empty()) {
+        let stream = op.stream(timeline);
+        if waiting.remove(&stream) {
+            let own = late.get(&stream).filter(|(begun, _)| *begun == op.start);
+            first_ns = first_ns.saturating_add(own.map_or(0, |(_, idle_ns)| *idle_ns));
+        }
+    }
+    first_ns
 }
 
 /// The host's side of blocking copies, and calls that make work wait for other work, over all threads of the processes on this device.

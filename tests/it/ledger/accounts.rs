@@ -101,6 +101,7 @@ fn timeline(ops: &[Op], hosts: &[Host], scale: i64) -> Timeline {
                 timeline.migrations.bytes.push(4_096);
                 timeline.migrations.direction.push(Direction::DeviceToHost);
                 timeline.migrations.cause.push(MigrationCause::Fault);
+                timeline.migrations.address.push(0);
             }
             4 => {
                 push(&mut timeline.memsets.ops);
@@ -238,6 +239,17 @@ fn work_that_was_queued_blames_no_wait() {
     assert_eq!(device(&facts, "idle_after_sync_ns"), 0);
     assert_eq!(device(&facts, "idle_inter_kernel_gap_ns"), 7_000);
     assert_eq!(device(&facts, "idle_queue_ns"), 5_000);
+    assert_eq!(device(&facts, "idle_queue_first_ns"), 0);
+}
+
+#[test]
+fn work_from_before_the_recording_may_hold_the_first_of_a_stream() {
+    // Two kernels of one stream begin 70 us after their launches returned; nothing of that stream was recorded before the first.
+    let ops = [(0, 0, 10, 0, Some(0)), (0, 100, 10, 1, Some(1)), (0, 200, 10, 1, Some(2))];
+    let hosts = [(0, -20, 10), (0, 20, 10), (0, 120, 10)];
+    let facts = extract(&timeline(&ops, &hosts, 1_000), &Scope::All).unwrap();
+    assert_eq!(device(&facts, "idle_queue_ns"), 130_000);
+    assert_eq!(device(&facts, "idle_queue_first_ns"), 65_000);
 }
 
 #[test]
