@@ -188,6 +188,15 @@ pub(super) const OUTSIDE: &[Fact] = &[
         OneTime,
         "Idle time of the device in host code between its first operation and its steady state, where that is judged.",
     ),
+    fact("before_steady_pause_ns", Int, CudaTrace, OneTime, "The longest time there in which the device runs nothing."),
+    fact("before_steady_pause_start_ns", Int, CudaTrace, Incomparable, "When that begins."),
+    fact(
+        "steady_compute_share",
+        Float,
+        CudaTrace,
+        Intensive,
+        "The part of the time of all kernels of the whole window, communication not among them, that lies in the steady state, where that is judged.",
+    ),
     fact(
         "before_steady_call",
         Text,

@@ -7,6 +7,7 @@ use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::Account;
 use crate::ledger::compiling::compiler_of;
+use crate::steps::Phases;
 use crate::text::paths::without_folders;
 use crate::timeline::interval::Interval;
 
@@ -18,6 +19,7 @@ pub(super) fn extract(
     account_ns: impl Fn(Account) -> i64,
     facts: &mut Entity,
 ) {
+    longest_pause(device, before, facts);
     let Some(main) = device.main_thread.filter(|_| device.knows_host && before.len_ns() > 0) else { return };
     let timeline = context.timeline;
     let thread = teller(context, device, main, [before, Interval::new(before.end, before.end)]);
@@ -38,4 +40,31 @@ pub(super) fn extract(
         facts.set("before_steady_function_share", share);
     }
     facts.set_some("before_steady_function_caller", sampled.caller);
+}
+
+/// The longest time there in which the device runs nothing.
+fn longest_pause(device: &DeviceContext, before: Interval, facts: &mut Entity) {
+    let (mut longest, mut until) = (Interval::default(), before.start);
+    for op in device.ops.all_ops().map(|op| op.interval().clip(before)).filter(|op| op.len_ns() > 0) {
+        if op.start.saturating_sub(until) > longest.len_ns() {
+            longest = Interval::new(until, op.start);
+        }
+        until = until.max(op.end);
+    }
+    if before.end.saturating_sub(until) > longest.len_ns() {
+        longest = Interval::new(until, before.end);
+    }
+    if longest.len_ns() > 0 {
+        facts.set("before_steady_pause_ns", longest.len_ns());
+        facts.set("before_steady_pause_start_ns", longest.start);
+    }
+}
+
+/// Which part of what the device computes lies in the steady state.
+pub(super) fn compute(device: &DeviceContext, phases: &Phases, facts: &mut Entity) {
+    let compute = || device.ops.all_ops().filter(|op| op.kind.is_compute());
+    let within_ns = |part: Interval| compute().map(|op| op.interval().overlap_ns(part)).fold(0, i64::saturating_add);
+    let whole_ns = within_ns(Interval::new(phases.set_up.start, phases.tear_down.end.max(phases.steady.end)));
+    let steady_ns = within_ns(phases.steady);
+    facts.set_some("steady_compute_share", (whole_ns > 0).then(|| steady_ns as f64 / whole_ns as f64));
 }
