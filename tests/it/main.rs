@@ -46,6 +46,7 @@ mod readers {
     mod kineto;
     pub(crate) mod kineto_operators;
     mod kineto_pages;
+    mod kineto_pauses;
     mod kineto_places;
     mod kineto_recomputed;
     mod many_gpus;
