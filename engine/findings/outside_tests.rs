@@ -251,7 +251,6 @@ fn what_the_profiler_takes_is_no_part_of_it() {
 #[test]
 fn what_a_trace_does_not_hold_is_the_profilers() {
     let (mut facts, device) = recorded();
-    let run = facts.of_kind(EntityKind::Run).next().map(|(id, _)| id).unwrap();
     facts.get_mut(device).set("outside_unknown_ns", 8_900_000_000_i64);
     let told = |facts: &Facts| outside_first(facts, device, None, true).map(|words| words.plain());
     assert!(told(&facts).is_some_and(|words| words.starts_with("90 % of the 10 s")));
