@@ -14,6 +14,7 @@ use crate::limits::{
 use crate::parallel::{self, Threads};
 
 use super::check::{Header, RulePath, check, relations};
+use super::depth::Depth;
 use super::fault::{Fault, Faults, Log};
 use super::print::Printers;
 use super::raw;
@@ -67,16 +68,6 @@ impl RuleFile {
             is_own: false,
         }
     }
-}
-
-/// How much of the built-in rules is read. Those of the user's folders are always read as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Depth {
-    /// All of it, as `coldspot rules test` checks it.
-    Whole,
-    /// What judges a report: neither the examples and tests, nor whether the texts are well written, which those who changed a
-    /// built-in rule have checked.
-    Judging,
 }
 
 /// How the tests of a rule begin, which are the last that it holds.

@@ -6,6 +6,7 @@
 mod budget;
 mod check;
 mod context;
+mod depth;
 mod evaluate;
 pub mod example;
 mod expr;
@@ -24,9 +25,10 @@ pub mod testing;
 mod vocabulary;
 
 pub use budget::is_spent;
+pub use depth::Depth;
 pub use evaluate::evaluate;
 pub use fault::{Fault, Faults};
-pub use library::{Depth, Library};
+pub use library::Library;
 pub use param_value::ParamValue;
 pub use params::Params;
 pub(crate) use params::read as read_param;

@@ -21,8 +21,8 @@ use crate::facts::{EntityKind, catalogue};
 use crate::text::nearest::did_you_mean;
 use crate::timeline::Capability;
 
+use super::depth::Depth;
 use super::fault::Log;
-use super::library::Depth;
 use super::outcome::{Confidence, Severity};
 use super::raw::{self, RawRule};
 use super::rule::{CaptureNote, Case, Code, FactRef, Reference, Rule, RuleInfo, Status};

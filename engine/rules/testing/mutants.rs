@@ -5,10 +5,11 @@ use std::path::Path;
 use toml::Spanned;
 
 use super::super::check::check;
+use super::super::depth::Depth;
 use super::super::expr::syntax::opposites;
 use super::super::fault::Log;
 use super::super::library::tests::load;
-use super::super::library::{Depth, Library, rule_path};
+use super::super::library::{Library, rule_path};
 use super::super::raw;
 use super::super::rule::Rule;
 use super::super::skeleton::skeleton;
