@@ -138,6 +138,8 @@ pub struct IdleReading {
     pub host_after_sync_ns: i64,
     /// Host code in stretches that began in a copy call that blocks.
     pub host_after_copy_call_ns: i64,
+    /// Host code after which the thread loads code in the same stretch: it may have compiled or read that meanwhile.
+    pub host_before_load_ns: i64,
     /// The ends of waits that the device went idle in: by process, call, and label of the innermost range or [`NONE`].
     pub after_waits: BTreeMap<(u32, NameId, u32), i64>,
     /// Host code, launching and waits in steps of an optimizer, each moment once.
@@ -241,6 +243,7 @@ impl IdleReading {
         }
         self.host_after_sync_ns += other.host_after_sync_ns;
         self.host_after_copy_call_ns += other.host_after_copy_call_ns;
+        self.host_before_load_ns += other.host_before_load_ns;
         for (account, ns) in self.in_slow_steps.iter_mut() {
             *ns += other.in_slow_steps[account];
         }

@@ -258,6 +258,8 @@ struct Cursor<'all> {
     began_waiting: bool,
     /// What the thread did in it so far.
     done: Done,
+    /// How long it was in host code in it since it last loaded code, nanoseconds.
+    host_ns: i64,
     /// The same of a query beside copies.
     beside_copies: Option<HostBesideCopies>,
     /// What the thread would be ahead without its waits.
@@ -285,6 +287,7 @@ impl<'all> Cursor<'all> {
             trigger: None,
             began_waiting: false,
             done: Done::default(),
+            host_ns: 0,
             beside_copies: None,
             lead: Lead::default(),
             process: timeline.process_of(question.thread),
@@ -310,6 +313,7 @@ impl<'all> Cursor<'all> {
     /// earlier if the host did.
     fn settle(&mut self, query: Query) {
         let done = std::mem::take(&mut self.done);
+        self.host_ns = 0;
         self.reading.host_beside_copies.extend(self.beside_copies.take());
         let Some(trigger) = self.trigger.take().filter(|_| query.guess.is_none()) else { return };
         let won = self.lead.win(trigger, query.of_host(), done);
@@ -366,7 +370,11 @@ impl<'all> Cursor<'all> {
             self.reading.in_slow_steps[piece.activity] += self.slow_steps.overlap_ns(part);
             self.reading.in_start_up[piece.activity] += self.start_up.overlap_ns(part);
             match piece.activity {
-                Account::IdleHost => self.reading.host_and_rounds.add(part, &mut self.rounds),
+                Account::IdleHost => {
+                    self.host_ns += part.len_ns();
+                    self.reading.host_and_rounds.add(part, &mut self.rounds);
+                }
+                Account::IdleLoad => self.reading.host_before_load_ns += std::mem::take(&mut self.host_ns),
                 Account::IdleLaunch => self.reading.host_and_rounds.launch_ns += self.rounds.overlap_ns(part),
                 _ => {}
             }

@@ -42,6 +42,13 @@ pub(super) const AHEAD: &[Fact] = &[
         "The part of idle_host_ns in stretches that began while the launching thread was in a copy call that blocks.",
     ),
     fact(
+        "idle_host_before_load_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "The part of idle_host_ns behind which the launching thread loads code in the same idle stretch: compiling, and reading of compiled code, that nothing recorded lie there, among other things; absent where that is nothing.",
+    ),
+    fact(
         "launch_bound_ns",
         Int,
         CudaApi,

@@ -217,6 +217,13 @@ pub(super) const TORCH: &[Fact] = &[
         "How often code of `torch.compile` is entered within the steps of the steady state, by the ranges `Torch-Compiled Region`; in the whole recording where no steps are known. Without any, the other facts of them are absent.",
     ),
     fact(
+        "recompiled_version_count",
+        Int,
+        Nvtx,
+        Extensive,
+        "Versions of one function that run as compiled beside the one that was compiled first, of the function with the most, in the whole recording, by the numbers of `Torch-Compiled Region: 0/3`; absent without any.",
+    ),
+    fact(
         "compiled_graph_count",
         Int,
         Nvtx,

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use foldhash::HashMap;
+
 use super::{Context, DeviceContext, steps};
 use crate::facts::Entity;
 use crate::ledger::compiling::CodeWork;
@@ -129,6 +131,7 @@ fn regions(timeline: &Timeline, device: &DeviceContext, steps: &[Interval], fact
     if all.lookup_count > 0 && (all.count > 0 || !signs.contains(&Some(Sign::Graph))) {
         facts.set("eager_lookup_count", (all.lookup_count - all.count).max(0));
     }
+    facts.set_some("recompiled_version_count", recompiled_version_count(timeline));
     if all.count == 0 {
         return;
     }
@@ -143,6 +146,18 @@ fn regions(timeline: &Timeline, device: &DeviceContext, steps: &[Interval], fact
     // Where one thread has left a compiled graph, another may run the compiled backward pass.
     let taken = Union::of(device.tally.busy.parts().chain(graphs));
     facts.set("idle_between_compiled_ns", all.idle_ns(&taken));
+}
+
+/// Of the function of which most versions run beside the one that was compiled first: how many.
+fn recompiled_version_count(timeline: &Timeline) -> Option<i64> {
+    let names = timeline.ranges.labels.iter().map(|label| timeline.name(label.name));
+    // A name may have a label in each of many domains.
+    let names: BTreeSet<&str> = names.filter(|name| name.starts_with(REGION)).collect();
+    let mut versions: HashMap<&str, i64> = HashMap::default();
+    for compiled in names.into_iter().filter_map(compiled_of).filter(|compiled| compiled.is_again) {
+        *versions.entry(compiled.function).or_default() += 1;
+    }
+    versions.into_values().max()
 }
 
 /// How many ranges of a kind the device's processes enter in the whole recording.
