@@ -12,6 +12,7 @@ use crate::facts::Entity;
 use crate::ledger::{Account, Op, OpKind};
 use crate::timeline::columns::{Direction, HostMemory, MigrationCause};
 use crate::timeline::link::LinkRates;
+use crate::timeline::names::Told;
 use crate::timeline::union::Union;
 use crate::timeline::{NONE, NameId, Timeline};
 
@@ -38,14 +39,18 @@ fn reloads(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
         return;
     }
     let (mut count, mut is_unloaded) = (0_i64, false);
+    let mut unloads = Told::new(&context.timeline.names, unloads);
+    let mut loads = Told::new(&context.timeline.names, |name: &str| {
+        ["ModuleLoad", "LibraryLoad"].iter().any(|kind| name.contains(kind))
+    });
     for call in context.calls.of_thread(thread) {
-        let name = context.timeline.name(api.name[*call as usize]);
+        let name = api.name[*call as usize];
         if api.times.at(*call as usize).overlap_ns(device.window()) == 0 {
             continue;
         }
-        if unloads(name) {
+        if unloads.of(name) {
             is_unloaded = true;
-        } else if is_unloaded && ["ModuleLoad", "LibraryLoad"].iter().any(|kind| name.contains(kind)) {
+        } else if is_unloaded && loads.of(name) {
             count += 1;
             is_unloaded = false;
         }
