@@ -62,6 +62,10 @@ impl Builder<'_> {
         let row = *self.model.call(call);
         match row.class {
             ApiClass::Wait(WaitsFor::Device) => self.last_of_streams(call),
+            ApiClass::Wait(WaitsFor::Stream) => match self.latest_within(call) {
+                Some(latest) => vec![latest],
+                None => self.end_of_only_stream(call),
+            },
             ApiClass::Wait(_) | ApiClass::Query => self.latest_within(call).into_iter().collect(),
             ApiClass::CopyBlocking | ApiClass::CopyAsync => self.own_copy(call),
             ApiClass::Allocate => self.implied(call),
@@ -92,6 +96,11 @@ impl Builder<'_> {
             }
         }
         waited
+    }
+
+    /// What a wait for a stream that had run dry would wait for where the host came sooner: known where there is but one stream.
+    fn end_of_only_stream(&self, call: u32) -> Vec<(u32, i64, Why)> {
+        if self.of_stream.len() == 1 { self.last_of_streams(call) } else { Vec::new() }
     }
 
     /// Of what was asked for before a wait, what ended last before its return; for one stream or event nothing more is told.

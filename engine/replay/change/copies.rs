@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::HashMap;
 
-use super::super::model::{Play, What, Why};
+use super::super::model::{Edge, Play, What, Why};
 use super::super::record::{Call, Op, TO_DEVICE, TO_HOST};
 use super::super::setting::Setting;
 use super::{Extent, LARGE_SHARE, by_stream};
@@ -230,6 +230,14 @@ impl Play<'_> {
         }
     }
 
+    /// Whether what a call waits for ended after it had begun: else the stream had run dry, and whoever reads its results goes on doing so.
+    fn has_waited(&self, edge: &Edge, call: u32) -> bool {
+        match self.model.what[edge.from as usize] {
+            What::OpStart(op) | What::OpEnd(op) => self.model.op(op).end > self.model.call(call).start,
+            _ => true,
+        }
+    }
+
     /// Copies leave the order of their stream, and some waits go: data goes from copies to the kernels after them and from kernels to the copies
     /// after them, and so many steps share the buffers. Returns whether there are copies that matter.
     fn overlap(&mut self, buffer_count: usize, dropped: Dropped, setting: &Setting<'_>) -> bool {
@@ -239,7 +247,8 @@ impl Play<'_> {
         }
         self.turns.copies = true;
         // Where a step has pieces of its own, they overlap each other, and the step still ends with a wait.
-        let pieces = if buffer_count == usize::MAX { None } else { self.pieces() };
+        let is_at_best = buffer_count == usize::MAX;
+        let pieces = if is_at_best { None } else { self.pieces() };
         let mut edges = std::mem::take(&mut self.edges);
         edges.retain(|edge| {
             let of_stream = matches!(edge.why, Why::Stream | Why::Order | Why::Legacy);
@@ -249,7 +258,9 @@ impl Play<'_> {
             };
             let waits = edge.why == Why::Sync
                 && (dropped == Dropped::AllWaits || touches(edge.from))
-                && self.returning(edge).is_some_and(|call| pieces.is_none() || !self.ends_step(call));
+                && self.returning(edge).is_some_and(|call| {
+                    (is_at_best || self.has_waited(edge, call)) && (pieces.is_none() || !self.ends_step(call))
+                });
             !(of_stream && (touches(edge.from) || touches(edge.to)) || waits)
         });
         self.edges = edges;

@@ -222,6 +222,26 @@ fn launches_that_win_more_than_the_wait_behind_them_are_told_in_full() {
     assert!(no_sync > 300_000.0 && no_sync < graph, "{graph} {no_sync}");
 }
 
+#[test]
+fn a_wait_that_found_the_stream_dry_holds_up_a_host_that_comes_sooner() {
+    let mut trace = Trace::default();
+    for step in 0..STEP_COUNT {
+        let begin = trace.host_us;
+        for _ in 0..20 {
+            trace.launch("filter_kernel", 20.0);
+            trace.host_us += 30.0;
+        }
+        // All has ended by now.
+        trace.host_us += 20.0;
+        trace.wait();
+        trace.host_us += 5_000.0;
+        trace.step(step, begin);
+    }
+    let (graph, step_ns) = trace.gain(Change::Graph);
+    // 20 launches of 35 µs become 400 µs of kernels, for which the host waits before its own 5 ms.
+    assert!((250_000..380_000).contains(&graph.expected_ns), "{graph:?} of {step_ns}");
+}
+
 /// Steps of a process that gives each of two GPUs a kernel, and waits for both.
 fn two_gpus(other_us: f64) -> Trace {
     let mut trace = Trace::default();
