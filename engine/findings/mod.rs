@@ -7,6 +7,7 @@ mod brief;
 mod capture;
 mod collect;
 mod compiled;
+mod copies_first;
 mod counts;
 mod devices;
 mod fingerprint;

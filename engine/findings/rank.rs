@@ -6,7 +6,7 @@ mod compose;
 use std::cmp::Reverse;
 
 use super::occurrence::{Context, Occurrence, chain, ranked_ns};
-use super::{Finding, Gain, waits_first};
+use super::{Finding, Gain, copies_first, waits_first};
 use crate::facts::{EntityKind, FactValue, Facts};
 use crate::ledger::Account;
 use crate::rules::outcome::{Confidence, Severity};
@@ -50,6 +50,7 @@ impl<'a> Ranking<'a> {
     pub(super) fn findings(&self) -> Vec<Finding> {
         let mut findings = self.grouped();
         waits_first::rank(self.context.facts, &mut findings);
+        copies_first::rank(self.context.facts, &mut findings);
         // Several entities of a rule gain more together than the best of them, by which the groups came.
         let is_large = |finding: &Finding| finding.gain.as_ref().is_some_and(|gain| gain.share >= LARGE_ONCE_SHARE);
         let large_once = findings.iter().filter(|(_, finding)| finding.once && is_large(finding));
