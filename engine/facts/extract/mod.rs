@@ -16,6 +16,7 @@ mod communication;
 mod compiled;
 mod copies;
 mod copying_range;
+mod cpu_operators;
 mod culprits;
 mod device;
 mod filled_memory;

@@ -8,7 +8,8 @@ use foldhash::HashSet;
 
 use super::projection::{COPY_BACKWARDS, Folded, InGroup, Projection, STEP, telling, told_name};
 use super::{
-    Context, DeviceContext, DevicePart, Parents, called_in_range, copying_range, lead, made_again, source_lines,
+    Context, DeviceContext, DevicePart, Parents, called_in_range, copying_range, cpu_operators, lead, made_again,
+    source_lines,
 };
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::Account;
@@ -105,6 +106,7 @@ fn of_device(context: &Context<'_>, device: &DeviceContext, told: &Told<'_>, fac
         facts.set_some("idle_host_range_step_count", lead::steps_with(timeline, device, is_of_range));
     }
     facts.set_some("idle_host_operator_ns", in_operators(timeline, device));
+    cpu_operators::extract(context, device, facts);
     if let Some((range, ns)) = library_call(timeline, told, device.account_ns(Account::IdleHost)) {
         facts.set("idle_host_library_call", told.folded.name(range));
         facts.set("idle_host_library_call_ns", ns);

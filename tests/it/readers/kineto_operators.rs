@@ -118,6 +118,24 @@ fn memory_that_is_filled_as_it_is_handed_out_is_told() {
     assert_eq!(device(&facts(alone), "filled_memory_count"), -1);
 }
 
+#[test]
+fn operators_that_launch_nothing_are_told_of_host_code() {
+    let of = |name: &'static str, end: i64| {
+        let facts = facts(rounds(&[("cpu_op", name, 100, end), ("cpu_op", "aten::empty", 270, 280)], "copy"));
+        let operator = facts.of_kind(EntityKind::Device).next().unwrap().1.text("idle_host_first_cpu_operator");
+        (operator.map(str::to_owned), device(&facts, "idle_host_cpu_operator_ns"))
+    };
+    // The window begins with the first kernel.
+    assert_eq!(of("aten::add_", 200), (Some("aten::add_".to_owned()), 11 * 100_000));
+    // One that launches the kernel, and one that is too short to work on anything.
+    assert_eq!(of("aten::add_", 500), (None, 0));
+    assert_eq!(of("aten::add_", 119), (None, 0));
+    // Another view of a tensor, which may lie on the device.
+    assert_eq!(of("aten::unflatten_dense_tensors", 200), (None, 0));
+    let without = facts(rounds(&[("user_annotation", "mask", 100, 200)], "copy"));
+    assert_eq!(device(&without, "idle_host_cpu_operator_ns"), -1);
+}
+
 /// Rounds in which a range makes a tensor on the host by an operator and another, and copies it to the device.
 pub(crate) fn made_again(operator: &str) -> String {
     let range =
