@@ -246,6 +246,27 @@ pub(super) const DETAIL: &[Fact] = &[
         "What these ranges are called; of several names the one with most idle time of the device.",
     ),
     fact("data_loading_ns", Int, Nvtx, Extensive, "Host time in that, summed."),
+    fact(
+        "data_loading_median_ns",
+        Int,
+        Nvtx,
+        Intensive,
+        "How long the median of them takes, on the thread that fetches most.",
+    ),
+    fact(
+        "data_loading_new_loop_count",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "How often the loop over a loader ends and begins anew, as at each epoch: between two batches that thread makes less than half of the calls that it usually makes there. Absent where these are fewer than eight.",
+    ),
+    fact(
+        "data_loading_new_loop_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "How long fetching takes there: what ends the loop, and the three first batches of the next. Absent with that.",
+    ),
     fact("data_loading_longest_ns", Int, Nvtx, OneTime, "The longest of them."),
     fact("data_loading_longest_start_ns", Int, Nvtx, Incomparable, "When the longest of them begins."),
     fact(

@@ -1,5 +1,7 @@
 //! Facts of ranges: how long, how often, and how much idle time of a device they explain.
 
+mod loader_starts;
+
 use std::borrow::Cow;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
@@ -215,6 +217,7 @@ fn loading(context: &Context<'_>, device: &DeviceContext, groups: &[Group], fact
     facts.set_some("is_data_loaded_in_process", has_workers.map(|has_workers| !has_workers));
     facts.set("data_loading_longest_ns", all.longest_ns);
     facts.set("data_loading_longest_start_ns", all.longest_start_ns);
+    loader_starts::extract(context, device, facts);
     // Where most host code is of it, both come from one line.
     if 2 * all.idle.host_ns >= device.account_ns(Account::IdleHost) {
         source_lines::main_of(timeline, device, Account::IdleHost, LOADING_SOURCE, facts);
