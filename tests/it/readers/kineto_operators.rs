@@ -136,6 +136,45 @@ fn operators_that_launch_nothing_are_told_of_host_code() {
     assert_eq!(device(&without, "idle_host_cpu_operator_ns"), -1);
 }
 
+/// Loops over a loader of four batches and an end each; the first batch of a loop takes 3 ms, others 20 µs. Each is followed by so many
+/// launches.
+fn loops(count: usize, launch_count: usize) -> String {
+    let (mut events, mut at, mut correlation) = (Vec::new(), 0, 0);
+    let host = r#""ph": "X", "pid": 99, "tid": 99"#;
+    for fetch in (0..5).cycle().take(5 * count) {
+        let length = if fetch == 0 { 3_000 } else { 20 };
+        let name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__";
+        let times = format!(r#""ts": {at}, "dur": {length}"#);
+        events.push(format!(r#"{{{host}, "cat": "user_annotation", "name": "{name}", {times}}}"#));
+        at += length;
+        for _ in 0..if fetch < 4 { launch_count } else { 0 } {
+            correlation += 1;
+            let call = r#""cat": "cuda_runtime", "name": "cudaLaunchKernel""#;
+            let args = format!(r#""args": {{"correlation": {correlation}}}"#);
+            events.push(format!(r#"{{{host}, {call}, "ts": {at}, "dur": 5, {args}}}"#));
+            let args = format!(r#""args": {{"device": 0, "stream": 7, "correlation": {correlation}}}"#);
+            let kernel = r#""ph": "X", "pid": 0, "tid": 7, "cat": "kernel", "name": "add""#;
+            events.push(format!(r#"{{{kernel}, "ts": {}, "dur": 10, {args}}}"#, at + 8));
+            at += 20;
+        }
+    }
+    format!("{{\"traceEvents\": [{}]}}", events.join(",\n"))
+}
+
+#[test]
+fn where_a_loop_over_a_loader_begins_anew_is_told() {
+    let of = |launch_count| {
+        let facts = facts(loops(3, launch_count));
+        let of = |name| device(&facts, name);
+        (of("data_loading_median_ns"), of("data_loading_new_loop_count"), of("data_loading_new_loop_ns"))
+    };
+    // The window begins behind the first batch: two loops with a first batch, two more and the end of the one before; two batches of the
+    // first loop.
+    assert_eq!(of(9), (20_000, 2, 2 * 3_000_000 + 2 * 3 * 20_000 + 2 * 20_000));
+    // With fewer calls a batch nothing tells.
+    assert_eq!(of(7), (20_000, -1, -1));
+}
+
 /// Rounds in which a range makes a tensor on the host by an operator and another, and copies it to the device.
 pub(crate) fn made_again(operator: &str) -> String {
     let range =
