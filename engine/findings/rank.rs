@@ -153,7 +153,8 @@ impl<'a> Ranking<'a> {
         let device = facts.related(finding.subject.entity, EntityKind::Device).map(|device| facts.get(device));
         let wait_ns = device.and_then(|device| device.int("first_batch_ns")).unwrap_or(0);
         let recorded_ns = facts.run().and_then(|run| run.int("duration_ns"));
-        recorded_ns.is_some_and(|ns| wait_ns > 0 && wait_ns.saturating_mul(2) >= ns)
+        let loads_later = device.and_then(|device| device.int("data_loading_count")).is_some_and(|count| count > 0);
+        recorded_ns.is_some_and(|ns| wait_ns > 0 && !loads_later && wait_ns.saturating_mul(2) >= ns)
     }
 
     /// Whether what lies before the steady state is told first: what repeats on the GPU may be parts of one pass, or the function is known
@@ -195,7 +196,7 @@ impl<'a> Ranking<'a> {
         let subject = self.context.facts.get(finding.subject.entity);
         let is_told = finding.severity == Severity::Medium && finding.gain.is_none();
         let kernel_ns = match finding.rule.as_str() {
-            SORTING => subject.int("sort_kernel_sum_ns"),
+            SORTING => subject.int("sort_kernel_ns"),
             _ => subject.int("attributed_ns").filter(|_| finding.looks_inside()),
         };
         let kernel_ns = kernel_ns.filter(|_| is_told)?;

@@ -55,7 +55,8 @@ pub(super) fn of_names(timeline: &Timeline) -> Vec<Found> {
     if says.iter().all(|says| *says == Says::Nothing) {
         return Vec::new();
     }
-    let has_own = labels.iter().any(|label| timeline.name(label.name).ends_with(OF_DYNAMO));
+    let is_own = |(label, says): (&Label, &Says)| *says == Says::All && timeline.name(label.name).ends_with(OF_DYNAMO);
+    let has_own = labels.iter().zip(&says).any(is_own);
     let mut found = Vec::new();
     for ranges in timeline.ranges.threads.iter().filter(|ranges| ranges.thread != NONE) {
         let mut operators: Option<Vec<Interval>> = None;

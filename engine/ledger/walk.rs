@@ -363,21 +363,7 @@ impl<'all> Cursor<'all> {
             if is_queued {
                 self.reading.queued_migration_ns += part.len_ns();
             }
-            if piece.activity == Account::IdleLaunch {
-                self.reading.storm_launch_ns += self.storms.overlap_ns(part);
-            }
-            self.reading.in_stretches[piece.activity].add_of(query.stretch, part);
-            self.reading.in_slow_steps[piece.activity] += self.slow_steps.overlap_ns(part);
-            self.reading.in_start_up[piece.activity] += self.start_up.overlap_ns(part);
-            match piece.activity {
-                Account::IdleHost => {
-                    self.host_ns += part.len_ns();
-                    self.reading.host_and_rounds.add(part, &mut self.rounds);
-                }
-                Account::IdleLoad => self.reading.host_before_load_ns += std::mem::take(&mut self.host_ns),
-                Account::IdleLaunch => self.reading.host_and_rounds.launch_ns += self.rounds.overlap_ns(part),
-                _ => {}
-            }
+            self.book(query, &piece);
             if let Some(open_ranges) = &mut self.open_ranges {
                 open_ranges.take(&piece);
             }
@@ -394,6 +380,26 @@ impl<'all> Cursor<'all> {
                 break;
             }
             self.advance(query.host.end);
+        }
+    }
+
+    /// Books a piece of a query by where it lies.
+    fn book(&mut self, query: Query, piece: &Piece) {
+        let Piece { interval: part, activity, .. } = *piece;
+        self.reading.in_stretches[activity].add_of(query.stretch, part);
+        self.reading.in_slow_steps[activity] += self.slow_steps.overlap_ns(part);
+        self.reading.in_start_up[activity] += self.start_up.overlap_ns(part);
+        match activity {
+            Account::IdleHost => {
+                self.host_ns += part.len_ns();
+                self.reading.host_and_rounds.add(part, &mut self.rounds);
+            }
+            Account::IdleLoad => self.reading.host_before_load_ns += std::mem::take(&mut self.host_ns),
+            Account::IdleLaunch => {
+                self.reading.storm_launch_ns += self.storms.overlap_ns(part);
+                self.reading.host_and_rounds.launch_ns += self.rounds.overlap_ns(part);
+            }
+            _ => {}
         }
     }
 

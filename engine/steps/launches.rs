@@ -198,10 +198,13 @@ impl Launches {
         let first = device.in_window().find_map(|op| launched_at(timeline, op));
         let process = first.map_or(NONE, |(_, process)| process);
         let mut of = OfProcess::new(timeline, device, process, first.is_some());
-        if let Some(main) = of.counts.main().filter(|main| *main != process) {
-            of = OfProcess::new(timeline, device, main, true);
+        match of.counts.main().filter(|main| *main != process) {
+            Some(main) => {
+                drop(of);
+                OfProcess::new(timeline, device, main, true).launches(device)
+            }
+            None => of.launches(device),
         }
-        of.launches(device)
     }
 
     pub(super) fn all(&self) -> &[Launch] {

@@ -85,7 +85,7 @@ struct Called {
     name: Arc<str>,
     rank: Rank,
     is_warm_up: bool,
-    /// It has `steps` somewhere: one such range is the whole loop.
+    /// It has `steps` in what is looked at of its name: one such range is the whole loop.
     names_steps: bool,
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::number;
 
 /// What rules count: a noun of theirs ends in one of these.
-const NOUNS: [(&str, &str); 41] = [
+const NOUNS: [(&str, &str); 42] = [
     ("allocations", "allocation"),
     ("blocks", "block"),
     ("calls", "call"),
@@ -44,6 +44,7 @@ const NOUNS: [(&str, &str); 41] = [
     ("streams", "stream"),
     ("stretches", "stretch"),
     ("threads", "thread"),
+    ("versions", "version"),
     ("warps", "warp"),
     ("times", "time"),
     ("waits", "wait"),

@@ -85,7 +85,7 @@ impl<'names, T: Copy> Told<'names, T> {
         Self { names, tell, known: vec![None; names.len()] }
     }
 
-    /// What a name tells; one that no string has is empty.
+    /// What a name tells; an index without a string is told as the empty name.
     pub(crate) fn of(&mut self, name: NameId) -> T {
         match self.known.get_mut(name as usize) {
             Some(known) => *known.get_or_insert_with(|| (self.tell)(self.names.get(name))),

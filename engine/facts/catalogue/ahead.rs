@@ -46,7 +46,7 @@ pub(super) const AHEAD: &[Fact] = &[
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "The part of idle_host_ns behind which the launching thread loads code in the same idle stretch: compiling, and reading of compiled code, that nothing recorded lie there, among other things; absent where that is nothing.",
+        "The part of idle_host_ns behind which the launching thread loads code in the same idle stretch. Compiling and reading of compiled code, which no call records, are among it.",
     ),
     fact(
         "launch_bound_ns",

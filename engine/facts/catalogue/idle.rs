@@ -258,7 +258,7 @@ pub(super) const DETAIL: &[Fact] = &[
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "How often the loop over a loader ends and begins anew, as at each epoch: between two batches that thread makes less than half of the calls that it usually makes there. Absent where these are fewer than eight.",
+        "How often the loop over a loader ends and begins anew, as at each epoch: between two batches that thread makes less than a fifth of the calls that it usually makes there. Absent where these are fewer than eight.",
     ),
     fact(
         "data_loading_new_loop_ns",

@@ -54,7 +54,7 @@ pub(super) const SORTS: &[Fact] = &[
         Extensive,
         "Launches of kernels of sorts, by the names that CUB (which Thrust, CuPy and cuDF call) and PyTorch give them; absent, as the time, without any.",
     ),
-    fact("sort_kernel_sum_ns", Int, CudaTrace, Extensive, "How long they run in the window, summed."),
+    fact("sort_kernel_ns", Int, CudaTrace, Extensive, "Time that they own, as attributed_ns of kernels."),
 ];
 
 /// Chains of element-wise kernels.

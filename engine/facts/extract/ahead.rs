@@ -23,7 +23,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
     facts.set("idle_host_after_sync_ns", idle.host_after_sync_ns);
     facts.set("idle_host_after_copy_call_ns", idle.host_after_copy_call_ns);
-    facts.set_some("idle_host_before_load_ns", Some(idle.host_before_load_ns).filter(|ns| *ns > 0));
+    facts.set("idle_host_before_load_ns", idle.host_before_load_ns);
     let launching = idle.sums[Account::IdleLaunch];
     facts.set("launch_bound_ns", launching.sum_ns - idle.waited_launch_ns);
     facts.set("idle_launch_stretch_count", idle.in_stretches[Account::IdleLaunch].count);

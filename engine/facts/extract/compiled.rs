@@ -205,7 +205,8 @@ struct Compiled<'a> {
 /// Older releases of PyTorch tell no numbers.
 fn compiled_of(name: &str) -> Option<Compiled<'_>> {
     let id = name.strip_prefix(REGION)?.trim_start_matches(": ");
-    let (function, time) = id.split_once('/').unwrap_or((id, "0"));
+    // Compiled autograd has a number of its own before: `!0/3/0`.
+    let (function, time) = id.rsplit_once('/').unwrap_or((id, "0"));
     Some(Compiled { function, is_again: time != "0" })
 }
 

@@ -3,44 +3,66 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use foldhash::HashMap;
+
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::Account;
 use crate::timeline::columns::RangeKind;
-use crate::timeline::union::Follower;
+use crate::timeline::interval::Interval;
+use crate::timeline::union::{Follower, Union};
 use crate::timeline::{NONE, NameId, ThreadRanges};
 
 /// A shorter one hands out memory, or tells another shape of a tensor: that is dispatch. A profiler takes some of it.
 const WORKING_NS: i64 = 20_000;
 /// Operators of PyTorch that work on numbers begin so; so do those that give another view of a tensor, or memory without numbers in it,
-/// wherever it lies.
+/// wherever it lies: these by their whole names.
 const OPERATOR: &str = "aten::";
-const VIEWS: [&str; 26] = [
+const VIEWS: [&str; 45] = [
     "view",
+    "view_as",
+    "view_as_real",
+    "view_as_complex",
     "flatten",
+    "unflatten",
+    "unflatten_dense_tensors",
     "split",
+    "split_with_sizes",
     "chunk",
     "unbind",
     "narrow",
     "select",
     "slice",
-    "strided",
+    "as_strided",
+    "as_strided_",
     "reshape",
+    "_reshape_alias",
     "expand",
+    "expand_as",
     "permute",
     "transpose",
+    "transpose_",
+    "t",
+    "t_",
+    "numpy_T",
     "detach",
+    "detach_",
     "alias",
     "empty",
-    "resize",
+    "empty_like",
+    "empty_strided",
+    "new_empty",
+    "resize_",
     "record_stream",
     "lift_fresh",
     "squeeze",
+    "squeeze_",
+    "unsqueeze",
+    "unsqueeze_",
     "movedim",
     "diagonal",
     "unfold",
     "set_",
-    "numpy_T",
     "is_pinned",
 ];
 /// The second is told where it takes this part of what the first does.
@@ -53,10 +75,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if !device.knows_host || !is_operator.contains(&true) {
         return;
     }
+    let code = code_stretches(context);
     let mut by_name: BTreeMap<NameId, i64> = BTreeMap::new();
     let is_own = |thread: u32| thread != NONE && device.is_of(timeline.process_of(thread));
     for ranges in timeline.ranges.threads.iter().filter(|ranges| is_own(ranges.thread)) {
-        for (label, ns) in of_thread(context, device, ranges, &is_operator) {
+        for (label, ns) in of_thread(context, device, ranges, (&is_operator, code.get(&ranges.thread))) {
             let name = labels.get(label as usize).map_or(NONE, |label| label.name);
             if works_on_numbers(timeline.name(name)) {
                 *by_name.entry(name).or_default() += ns;
@@ -64,22 +87,34 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         }
     }
     let all_ns = by_name.values().fold(0_i64, |sum, ns| sum.saturating_add(*ns));
-    facts.set("idle_host_cpu_operator_ns", all_ns.min(device.account_ns(Account::IdleHost)));
+    // Other threads may be in operators while the one that launches does something else.
+    let most_ns = device.account_ns(Account::IdleHost);
+    facts.set("idle_host_cpu_operator_ns", all_ns.min(most_ns));
     let mut most: Vec<(i64, &str)> = by_name.iter().map(|(name, ns)| (*ns, timeline.name(*name))).collect();
     most.sort_by_key(|(ns, name)| (Reverse(*ns), *name));
     let Some((first_ns, first)) = most.first().filter(|(ns, _)| *ns > 0) else { return };
     facts.set("idle_host_first_cpu_operator", *first);
-    facts.set("idle_host_first_cpu_operator_ns", *first_ns);
+    facts.set("idle_host_first_cpu_operator_ns", most_ns.min(*first_ns));
     if let Some((ns, name)) = most.get(1).filter(|(ns, _)| *ns as f64 >= SECOND_SHARE * *first_ns as f64) {
         facts.set("idle_host_second_cpu_operator", *name);
-        facts.set("idle_host_second_cpu_operator_ns", *ns);
+        facts.set("idle_host_second_cpu_operator_ns", most_ns.min(*ns));
     }
+}
+
+/// When each thread compiles or loads code.
+fn code_stretches(context: &Context<'_>) -> HashMap<u32, Union> {
+    let code = context.calls.code();
+    let mut of_threads: HashMap<u32, Vec<Interval>> = HashMap::default();
+    for (times, thread) in code.times.iter().zip(&code.thread) {
+        of_threads.entry(*thread).or_default().push(times);
+    }
+    of_threads.into_iter().map(|(thread, times)| (thread, Union::of(times))).collect()
 }
 
 /// Whether an operator does more than to give another view of a tensor, which may lie on the device.
 fn works_on_numbers(name: &str) -> bool {
     let own = name.strip_prefix(OPERATOR);
-    own.is_some_and(|own| own != "t" && !VIEWS.iter().any(|view| own.contains(view)))
+    own.is_some_and(|own| !VIEWS.contains(&own))
 }
 
 /// The idle time in each outermost operator of a thread that holds no call and lies between two that are further apart than launching
@@ -88,7 +123,7 @@ fn of_thread(
     context: &Context<'_>,
     device: &DeviceContext,
     ranges: &ThreadRanges,
-    is_operator: &[bool],
+    (is_operator, code): (&[bool], Option<&Union>),
 ) -> Vec<(u32, i64)> {
     let (times, calls) = (&context.timeline.api.times, context.calls.of_thread(ranges.thread));
     let (is_loading, gap_ns) = (context.timeline.loading_labels(), context.calls.launch_gap_ns(ranges.thread));
@@ -115,7 +150,9 @@ fn of_thread(
         if is_operator.get(*label as usize) == Some(&true) && is_between && is_apart {
             told_until = range.end;
             let part = range.clip(device.window());
-            if range.len_ns() >= WORKING_NS && part.len_ns() > 0 {
+            // While code is compiled operators run on tensors without numbers.
+            let compiles = code.is_some_and(|code| code.overlap_ns(range) > 0);
+            if range.len_ns() >= WORKING_NS && part.len_ns() > 0 && !compiles {
                 found.push((*label, part.len_ns() - busy.overlap_ns(part)));
             }
         }

@@ -441,16 +441,6 @@ impl<'timeline> Context<'timeline> {
     fn max_entities(&self) -> usize {
         (MAX_ENTITY_OF_KIND_COUNT / self.devices.len().max(1)).clamp(50, MAX_ENTITY_OF_DEVICE_COUNT)
     }
-
-    /// How often each API was called by a process within a window.
-    fn calls_of(&self, process: u32, window: Option<Interval>) -> impl Iterator<Item = u32> + '_ {
-        let timeline = self.timeline;
-        let threads = self.threads_of(process).iter();
-        threads.flat_map(|thread| self.calls.of_thread(*thread)).copied().filter(move |call| {
-            let interval = timeline.api.times.at(*call as usize);
-            window.is_none_or(|window| interval.start < window.end && interval.end > window.start)
-        })
-    }
 }
 
 /// What each pass over the operations of a device is made with.

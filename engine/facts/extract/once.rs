@@ -9,6 +9,7 @@ use super::{Context, DeviceContext};
 use crate::ledger::{Activity, Op, OpKind};
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::KernelShape;
+use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId, Timeline};
 
 /// A launch that takes longer may wait until the queue has room, and a call of the operating system for someone.
@@ -82,6 +83,16 @@ pub(super) struct OfStream {
 }
 
 impl Context<'_> {
+    /// The calls of a process, within a window where one is given.
+    pub(super) fn calls_of(&self, process: u32, window: Option<Interval>) -> impl Iterator<Item = u32> + '_ {
+        let timeline = self.timeline;
+        let threads = self.threads_of(process).iter();
+        threads.flat_map(|thread| self.calls.of_thread(*thread)).copied().filter(move |call| {
+            let interval = timeline.api.times.at(*call as usize);
+            window.is_none_or(|window| interval.start < window.end && interval.end > window.start)
+        })
+    }
+
     /// The names of the calls of the recording, each once, with how often it was called.
     pub(super) fn api_names(&self) -> &[(NameId, i64)] {
         self.once.api_names.get_or_init(|| {

@@ -1,23 +1,26 @@
 //! Facts of sorts: each is made of several kernels of a library, of which none need stand out.
 
-use super::stats::clamped;
+use foldhash::HashSet;
+
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::timeline::NameId;
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
-    let is_sort = |name: NameId| context.traits.get(name as usize).is_some_and(|told| told.is_sort);
     if !context.traits.iter().any(|told| told.is_sort) {
         return;
     }
-    let sorts = device.passed(context).launched(context.timeline).filter(|(_, shape)| is_sort(shape.full_name));
-    let (mut launch_count, mut sum_ns) = (0, 0);
-    for (of, _) in sorts {
-        launch_count += of.launch_count;
-        sum_ns += of.sum_ns;
+    let (mut launch_count, mut shapes) = (0, HashSet::default());
+    for (index, of) in &device.passed(context).shapes {
+        let shape = context.timeline.kernels.shapes.get(*index as usize);
+        let told = shape.and_then(|shape| context.traits.get(shape.full_name as usize));
+        if told.is_some_and(|told| told.is_sort) {
+            launch_count += of.launch_count;
+            shapes.extend(context.launch_shapes.index_of_shape(*index));
+        }
     }
     if launch_count > 0 {
+        let tallies = shapes.iter().filter_map(|shape| device.tally.kernels.get(*shape));
         facts.set("sort_kernel_launch_count", launch_count);
-        facts.set("sort_kernel_sum_ns", clamped(sum_ns));
+        facts.set("sort_kernel_ns", tallies.map(|tally| tally.attributed_ns).sum::<i64>());
     }
 }

@@ -168,9 +168,8 @@ fn where_a_loop_over_a_loader_begins_anew_is_told() {
         let of = |name| device(&facts, name);
         (of("data_loading_median_ns"), of("data_loading_new_loop_count"), of("data_loading_new_loop_ns"))
     };
-    // The window begins behind the first batch: two loops with a first batch, two more and the end of the one before; two batches of the
-    // first loop.
-    assert_eq!(of(9), (20_000, 2, 2 * 3_000_000 + 2 * 3 * 20_000 + 2 * 20_000));
+    // Two loops begin where another ended, each with a first batch and two more behind it: what begins and ends the recording is none.
+    assert_eq!(of(9), (20_000, 2, 2 * (3_000_000 + 2 * 20_000 + 20_000)));
     // With fewer calls a batch nothing tells.
     assert_eq!(of(7), (20_000, -1, -1));
 }

@@ -6,8 +6,9 @@ use crate::facts::Entity;
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, ThreadRanges};
 
-/// Between two batches of one loop the thread makes at least this part of the calls that it usually makes.
-const FEW_CALLS_SHARE: f64 = 0.5;
+/// Between two batches of one loop the thread makes at least this part of the calls that it usually makes: those of a validation do
+/// less than those of training.
+const FEW_CALLS_SHARE: f64 = 0.2;
 /// With fewer calls a batch there is nothing to tell by.
 const LEAST_CALLS: i64 = 8;
 /// So many batches are late where workers have just started: each makes its first.
@@ -33,13 +34,15 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let Some(usual) = median(&mut fetched.calls.clone()).filter(|usual| *usual >= LEAST_CALLS) else { return };
     let ends_loop: Vec<bool> =
         fetched.calls.iter().map(|calls| (*calls as f64) < FEW_CALLS_SHARE * usual as f64).collect();
-    let begins_loop = |index: usize| index == 0 || ends_loop[index - 1];
+    // Behind the last one the recording ends, and nobody saw the first begin.
+    let ends = |index: usize| index + 1 < ends_loop.len() && ends_loop[index];
+    let begins_loop = |index: usize| index > 0 && ends(index - 1);
     let is_there =
-        |index: usize| ends_loop[index] || (0..FIRST_BATCHES).any(|back| index >= back && begins_loop(index - back));
+        |index: usize| ends(index) || (0..FIRST_BATCHES).any(|back| index >= back && begins_loop(index - back));
     let (mut count, mut there_ns) = (0, 0_i64);
     for (index, fetch) in fetched.times.iter().enumerate() {
         let ns = within(fetch);
-        count += i64::from(ns > 0 && index > 0 && begins_loop(index));
+        count += i64::from(ns > 0 && begins_loop(index));
         there_ns = there_ns.saturating_add(if is_there(index) { ns } else { 0 });
     }
     facts.set("data_loading_new_loop_count", count);
