@@ -1,7 +1,7 @@
 //! Who moves the work of the host on results to the device wins the copies of these results as well. Where that is most of what there
 //! is to win, what makes the copies faster comes before it: it is less to change, and wins its part alone.
 
-use super::Finding;
+use super::{Finding, raise};
 use crate::facts::Facts;
 use crate::ledger::Account;
 use crate::replay::Change;
@@ -13,7 +13,7 @@ const OF_REST_SHARE: f64 = 0.5;
 /// Raises what findings about copies are ranked by to more than what host code of the same device is, where they win more than that
 /// code takes.
 pub(super) fn rank(facts: &Facts, findings: &mut [(Option<i64>, Finding)]) {
-    let hosts = findings.iter().filter(|(_, finding)| change_of(finding) == Some(Change::HostAside));
+    let hosts = findings.iter().filter(|(_, finding)| finding.repeated_change() == Some(Change::HostAside));
     let hosts: Vec<(_, i64, i64)> = hosts
         .filter_map(|(ranked_ns, finding)| {
             let device = finding.subject.device.as_ref()?.entity;
@@ -22,7 +22,8 @@ pub(super) fn rank(facts: &Facts, findings: &mut [(Option<i64>, Finding)]) {
         })
         .collect();
     let is_copy = |finding: &Finding| {
-        matches!(change_of(finding), Some(Change::PinCopies | Change::BatchCopies)) && finding.severity > Severity::Info
+        matches!(finding.repeated_change(), Some(Change::PinCopies | Change::BatchCopies))
+            && finding.severity > Severity::Info
     };
     for (own_ns, finding) in findings.iter_mut().filter(|(_, finding)| is_copy(finding)) {
         let Some((device, own)) = finding.subject.device.as_ref().map(|device| device.entity).zip(own_ns.as_mut())
@@ -33,14 +34,9 @@ pub(super) fn rank(facts: &Facts, findings: &mut [(Option<i64>, Finding)]) {
             *of == device && *own > *held_ns && *own as f64 >= OF_REST_SHARE * (ns - held_ns) as f64
         };
         if let Some((_, ns, _)) = hosts.iter().find(explains) {
-            // Among themselves they stay in order.
-            *own = (*own).max(ns.saturating_add(1 + *own / 1_000));
+            raise(own, *ns);
         }
     }
-}
-
-fn change_of(finding: &Finding) -> Option<Change> {
-    Some(finding.gain.as_ref().filter(|_| !finding.once)?.replayed?.change)
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::facts::{EntityId, EntityKind, Facts};
 use crate::limits::{MAX_FINDING_OF_RULE_COUNT, MAX_FINDING_OF_RULE_IN_ALL_COUNT};
+use crate::replay::Change;
 use crate::rules::outcome::{Confidence, Judgement, Outcome, Severity};
 use crate::rules::{CaptureNote, Reference, RuleInfo};
 use crate::source::KERNELS_FORMAT_ID;
@@ -186,10 +187,20 @@ const OUTSIDE: &str = "short-gpu-window";
 const BEFORE_STEADY: &str = "long-set-up";
 const NO_KERNELS: [&str; 2] = ["failed-before-kernels", "no-kernels"];
 
+/// Raises what a finding is ranked by above another. Those that are raised above the same stay in order among themselves.
+fn raise(own_ns: &mut i64, above_ns: i64) {
+    *own_ns = (*own_ns).max(above_ns.saturating_add(1 + *own_ns / 1_000));
+}
+
 impl Finding {
     /// The gravest severity of it and of what it explains.
     pub fn worst(&self) -> Severity {
         self.symptoms.iter().map(Self::worst).fold(self.severity, Severity::max)
+    }
+
+    /// The change that was played for its gain, where that comes again.
+    fn repeated_change(&self) -> Option<Change> {
+        Some(self.gain.as_ref().filter(|_| !self.once)?.replayed?.change)
     }
 
     /// Whether it names a kernel to look inside of: what that gains has no number.

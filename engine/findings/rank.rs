@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 
 use super::occurrence::{Context, Occurrence, chain, ranked_ns};
 use super::{Finding, Gain, copies_first, waits_first};
-use crate::facts::{EntityKind, FactValue, Facts};
+use crate::facts::{Entity, EntityKind, FactValue, Facts};
 use crate::ledger::Account;
 use crate::rules::outcome::{Confidence, Severity};
 
@@ -135,22 +135,24 @@ impl<'a> Ranking<'a> {
         (gain.recoverable_ns > wins_ns).then(|| gain.recoverable_ns.saturating_add(shared_ns) / 2)
     }
 
+    /// The device of what a finding is about.
+    fn device(&self, finding: &Finding) -> Option<&'a Entity> {
+        device_of(self.context.facts, finding)
+    }
+
     /// Whether the GPU waits for one function most of its window, again and again, by the CPU samples of the launching thread.
     fn names_culprit(&self, finding: &Finding) -> bool {
-        let facts = self.context.facts;
-        let device = || Some(facts.get(facts.related(finding.subject.entity, EntityKind::Device)?));
         finding.rule == HOST_BOUND
             && !finding.once
             && finding.confidence == Confidence::High
             && finding.severity > Severity::Info
             && finding.gain.as_ref().is_some_and(|gain| gain.weighing_share() >= CULPRIT_SHARE)
-            && device().is_some_and(|device| device.text("idle_host_culprit").is_some())
+            && self.device(finding).is_some_and(|device| device.text("idle_host_culprit").is_some())
     }
 
     /// Whether most of the recording is the wait for the first batch of data: then that is told for all that lies outside.
     fn is_most_first_batch(&self, finding: &Finding) -> bool {
-        let facts = self.context.facts;
-        let device = facts.related(finding.subject.entity, EntityKind::Device).map(|device| facts.get(device));
+        let (facts, device) = (self.context.facts, self.device(finding));
         let wait_ns = device.and_then(|device| device.int("first_batch_ns")).unwrap_or(0);
         let recorded_ns = facts.run().and_then(|run| run.int("duration_ns"));
         let loads_later = device.and_then(|device| device.int("data_loading_count")).is_some_and(|count| count > 0);
@@ -160,18 +162,14 @@ impl<'a> Ranking<'a> {
     /// Whether what lies before the steady state is told first: what repeats on the GPU may be parts of one pass, or the function is known
     /// that takes the time before.
     fn leads_steady(&self, finding: &Finding) -> bool {
-        let facts = self.context.facts;
-        let device = facts.related(finding.subject.entity, EntityKind::Device).map(|device| facts.get(device));
-        device.is_some_and(|device| {
+        self.device(finding).is_some_and(|device| {
             device.text("phase_certainty") == Some("low") || device.text("before_steady_function").is_some()
         })
     }
 
     /// Whether a function is known that takes the time before the steady state, and that is no many times as long as that.
     fn follows_steady(&self, finding: &Finding) -> bool {
-        let facts = self.context.facts;
-        let device = facts.related(finding.subject.entity, EntityKind::Device).map(|device| facts.get(device));
-        device.is_some_and(|device| {
+        self.device(finding).is_some_and(|device| {
             let before_ns = device.int("before_steady_ns").unwrap_or(i64::MAX);
             let is_named = device.text("before_steady_function").is_some();
             is_named && device.int("window_ns").is_some_and(|ns| before_ns / MANY_TIMES < ns)
@@ -183,10 +181,9 @@ impl<'a> Ranking<'a> {
         if !finding.looks_inside() || finding.severity != Severity::Low {
             return None;
         }
-        let (facts, kernel) = (self.context.facts, finding.subject.entity);
-        let device = facts.get(facts.related(kernel, EntityKind::Device)?);
+        let device = self.device(finding)?;
         let window_ns = device.int("window_ns").filter(|ns| *ns > 0)? as f64;
-        let kernel_ns = facts.get(kernel).int("attributed_ns")?;
+        let kernel_ns = self.context.facts.get(finding.subject.entity).int("attributed_ns")?;
         let compute_ns = device.int(Account::Compute.fact()).unwrap_or(0).max(kernel_ns);
         Some(Inside { kernel: kernel_ns as f64 / window_ns, compute: compute_ns as f64 / window_ns })
     }
@@ -258,10 +255,13 @@ impl Inside {
     }
 }
 
+fn device_of<'a>(facts: &'a Facts, finding: &Finding) -> Option<&'a Entity> {
+    facts.related(finding.subject.entity, EntityKind::Device).map(|device| facts.get(device))
+}
+
 /// Whether a finding is of a device whose window is one pass that does everything for the first time.
 pub(super) fn is_of_cold_pass(facts: &Facts, finding: &Finding) -> bool {
-    let device = facts.related(finding.subject.entity, EntityKind::Device).map(|device| facts.get(device));
-    device.and_then(|device| device.get("is_cold_pass")) == Some(&FactValue::Bool(true))
+    device_of(facts, finding).and_then(|device| device.get("is_cold_pass")) == Some(&FactValue::Bool(true))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A CUDA graph ends at each wait of the host. Where a step waits again and again, what takes the waits out comes before what
 //! records the launches between them as a graph: the larger gain cannot be had first.
 
-use super::Finding;
+use super::{Finding, raise};
 use crate::facts::Facts;
 use crate::replay::Change;
 use crate::rules::outcome::Severity;
@@ -16,7 +16,7 @@ const LEAST_CEILING_SHARE: f64 = 0.15;
 pub(super) fn rank(facts: &Facts, findings: &mut [(Option<i64>, Finding)]) {
     let graphs: Vec<(_, i64)> = findings
         .iter()
-        .filter(|(_, finding)| change_of(finding) == Some(Change::Graph))
+        .filter(|(_, finding)| finding.repeated_change() == Some(Change::Graph))
         .filter_map(|(ranked_ns, finding)| Some((finding.subject.device.as_ref()?.entity, (*ranked_ns)?)))
         .collect();
     for (own_ns, finding) in findings.iter_mut().filter(|(_, finding)| is_wait_that_matters(finding)) {
@@ -24,19 +24,14 @@ pub(super) fn rank(facts: &Facts, findings: &mut [(Option<i64>, Finding)]) {
         let waits = facts.get(device).int("replay_inner_wait_count").unwrap_or(0);
         let of_graph = graphs.iter().filter(|(of, _)| *of == device).map(|(_, ns)| *ns).max();
         if let (Some(own), Some(graph)) = (own_ns.as_mut(), of_graph.filter(|_| waits >= LEAST_WAITS_A_STEP)) {
-            // Among themselves they stay in order.
-            *own = (*own).max(graph.saturating_add(1 + *own / 1_000));
+            raise(own, graph);
         }
     }
 }
 
-fn change_of(finding: &Finding) -> Option<Change> {
-    Some(finding.gain.as_ref().filter(|_| !finding.once)?.replayed?.change)
-}
-
 /// Whether what a finding advises ends waits of the host within a step, and that is worth doing.
 fn is_wait_that_matters(finding: &Finding) -> bool {
-    let ends_waits = matches!(change_of(finding), Some(Change::NoSync | Change::PinCopies));
+    let ends_waits = matches!(finding.repeated_change(), Some(Change::NoSync | Change::PinCopies));
     let Some(gain) = finding.gain.as_ref().filter(|_| ends_waits && finding.severity > Severity::Info) else {
         return false;
     };

@@ -12,6 +12,7 @@ use super::{dispatch, marks};
 use crate::timeline::api::{ApiClass, classify};
 use crate::timeline::columns::OverheadKind;
 use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
 use crate::timeline::{NONE, NameId, Timeline, Times};
 
 /// Host code between two API calls closer than this counts as launching, whatever it is.
@@ -125,6 +126,12 @@ impl Calls {
     /// Where threads compile or load code.
     pub const fn code(&self) -> &CodeStretches {
         &self.code
+    }
+
+    /// When a thread compiles or loads code.
+    pub fn code_of(&self, thread: u32) -> Union {
+        let rows = self.code_by_thread.get(thread as usize).into_iter().flatten();
+        Union::of(rows.filter_map(|row| self.code.times.get(*row as usize)))
     }
 
     /// Whether it is recorded when a thread waits in the operating system.

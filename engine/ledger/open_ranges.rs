@@ -4,15 +4,15 @@ use super::accounts::Account;
 use super::reading::{Piece, RangeIdle, RangeReading};
 use crate::limits::{MAX_OPEN_RANGE_COUNT, USUAL_DEVICE_COUNT};
 use crate::timeline::interval::Interval;
+use crate::timeline::open::Open;
 use crate::timeline::{NONE, ThreadRanges};
 
 /// How PyTorch begins the name of the range of an optimizer's step.
 pub const OPTIMIZER_STEP: &str = "Optimizer.step#";
 
-/// A range that is open.
+/// What is known of a range that is open.
 #[derive(Debug, Clone, Copy)]
-struct Open {
-    end: i64,
+struct Known {
     label: u32,
     /// The sums when its label was opened; `None` where a range further out has the same label.
     since: Option<Totals>,
@@ -57,10 +57,7 @@ pub(super) struct OpenRanges<'timeline> {
     next_start: i64,
     /// How many may be open at once.
     most_open: usize,
-    /// In the order in which they were entered.
-    open: Vec<Open>,
-    /// When the first of them ends.
-    first_end: i64,
+    open: Open<Known>,
     /// By label, whether its ranges are steps of an optimizer: they may lie in each other under several names.
     is_optimizer: &'timeline [bool],
     /// The sums when the outermost of the steps that are open was.
@@ -77,8 +74,7 @@ impl<'timeline> OpenRanges<'timeline> {
             most_open: MAX_OPEN_RANGE_COUNT * USUAL_DEVICE_COUNT / device_count.max(USUAL_DEVICE_COUNT),
             next: 0,
             next_start: ranges.times.get(0).map_or(i64::MAX, |first| first.start),
-            open: Vec::new(),
-            first_end: i64::MAX,
+            open: Open::new(),
             is_optimizer,
             since_optimizer: None,
             totals: Totals::default(),
@@ -136,14 +132,9 @@ impl<'timeline> OpenRanges<'timeline> {
             return;
         }
         // One that ends by now is open no more, though it was not closed yet.
-        let is_first = !self.open.iter().any(|open| open.label == label && open.end > now);
-        self.open.push(Open {
-            end: range.end,
-            label,
-            since: is_first.then_some(self.totals),
-            innermost: Totals::default(),
-        });
-        self.first_end = self.first_end.min(range.end);
+        let is_first = !self.open.iter().any(|(end, open)| open.label == label && end > now);
+        let since = is_first.then_some(self.totals);
+        self.open.push(range.end, Known { label, since, innermost: Totals::default() });
         if self.is_step(label) {
             self.since_optimizer.get_or_insert(self.totals);
         }
@@ -151,22 +142,13 @@ impl<'timeline> OpenRanges<'timeline> {
 
     /// Closes what ends by a moment.
     fn close(&mut self, now: i64) {
-        if self.first_end > now {
-            return;
-        }
-        // Ranges mostly nest: the innermost ends first.
-        while let Some(ended) = self.open.pop_if(|open| open.end <= now) {
+        while let Some(ended) = self.open.pop_ended(now) {
             self.settle(ended);
         }
-        while let Some(index) = self.open.iter().position(|open| open.end <= now) {
-            let ended = self.open.remove(index);
-            self.settle(ended);
-        }
-        self.first_end = self.open.iter().map(|open| open.end).min().unwrap_or(i64::MAX);
     }
 
     /// Adds up the idle time where a range was the innermost, and what passed since its label was opened, unless it still is.
-    fn settle(&mut self, ended: Open) {
+    fn settle(&mut self, ended: Known) {
         let Totals { idle_ns, host_ns, blocked_ns, launch_ns, .. } = ended.innermost;
         let mut sums = RangeIdle {
             innermost_idle_ns: idle_ns,
@@ -188,7 +170,7 @@ impl<'timeline> OpenRanges<'timeline> {
             }
         }
         if self.is_step(ended.label)
-            && !self.open.iter().any(|open| self.is_step(open.label))
+            && !self.open.iter().any(|(_, open)| self.is_step(open.label))
             && let Some(since) = self.since_optimizer.take()
         {
             self.reading.optimizer_ns += self.totals.of_host_ns() - since.of_host_ns();
@@ -204,7 +186,7 @@ impl<'timeline> OpenRanges<'timeline> {
 
     /// When the next range is entered or left.
     fn next_edge(&self) -> i64 {
-        self.next_start.min(self.first_end)
+        self.next_start.min(self.open.first_end())
     }
 }
 

@@ -1,5 +1,7 @@
 //! What one process launched on a device, in the order of the launches.
 
+use std::cmp::Reverse;
+
 use foldhash::HashMap;
 
 use crate::ledger::{DeviceOps, Op, OpKind};
@@ -108,50 +110,20 @@ struct OfProcess {
     /// Operations of no known call before the first of those.
     uncalled: Vec<Interval>,
     symbols: Symbols,
-    counts: Counts,
-}
-
-/// How many operations each process launched.
-#[derive(Debug, Default)]
-struct Counts {
-    of: HashMap<u32, usize>,
-    /// The process that launched last, and how many in a row: mostly there is one.
-    last: (u32, usize),
-}
-
-impl Counts {
-    fn add(&mut self, process: u32) {
-        if process != self.last.0 {
-            self.settle();
-        }
-        self.last = (process, self.last.1 + 1);
-    }
-
-    fn settle(&mut self) {
-        let (process, count) = std::mem::take(&mut self.last);
-        if count > 0 {
-            *self.of.entry(process).or_default() += count;
-        }
-    }
-
-    /// The process that launched most.
-    fn main(&mut self) -> Option<u32> {
-        self.settle();
-        let most = self.of.iter().max_by_key(|(process, count)| (**count, std::cmp::Reverse(**process)));
-        most.map(|(process, _)| *process)
-    }
+    /// How many operations each process launched; the last stands for no known one.
+    counts: Vec<usize>,
 }
 
 impl OfProcess {
     fn new(timeline: &Timeline, device: &DeviceOps, process: u32, has_calls: bool) -> Self {
-        let mut counts = Counts::default();
+        let mut counts = vec![0; timeline.processes.len() + 1];
         let mut symbols = Symbols::default();
         let mut list: Vec<Launch> = Vec::with_capacity(device.all_ops().size_hint().0);
         let mut uncalled: Vec<Interval> = Vec::new();
         for op in device.in_window() {
             let launched = launched_at(timeline, op);
             if let Some((_, of)) = launched {
-                counts.add(of);
+                counts[(of as usize).min(timeline.processes.len())] += 1;
             }
             let at = match launched {
                 _ if op.kind == OpKind::Migration => continue,
@@ -168,6 +140,13 @@ impl OfProcess {
             list.push(Launch { at, start: op.start, length_ns, symbol, is_kernel: op.kind.is_kernel() });
         }
         Self { process, list, uncalled, symbols, counts }
+    }
+
+    /// The process that launched most; the first of several.
+    fn main(&self) -> Option<u32> {
+        let (main, count) =
+            self.counts.iter().enumerate().max_by_key(|(process, count)| (**count, Reverse(*process)))?;
+        (*count > 0).then(|| if main + 1 == self.counts.len() { NONE } else { main as u32 })
     }
 
     fn launches(self, device: &DeviceOps) -> Option<Launches> {
@@ -197,8 +176,8 @@ impl Launches {
         // Mostly there is one process: only where there are others that launch more, the list is made again.
         let first = device.in_window().find_map(|op| launched_at(timeline, op));
         let process = first.map_or(NONE, |(_, process)| process);
-        let mut of = OfProcess::new(timeline, device, process, first.is_some());
-        match of.counts.main().filter(|main| *main != process) {
+        let of = OfProcess::new(timeline, device, process, first.is_some());
+        match of.main().filter(|main| *main != process) {
             Some(main) => {
                 drop(of);
                 OfProcess::new(timeline, device, main, true).launches(device)

@@ -5,6 +5,7 @@ use std::fmt;
 use foldhash::HashMap;
 
 use super::ThreadRanges;
+use super::open::Open;
 use crate::limits::{MAX_CALL_PLACE_COUNT, MAX_OPEN_RANGE_COUNT};
 
 /// A line of the program's own code, or a function where stacks name no lines. The names are hostile.
@@ -101,60 +102,33 @@ impl CallLocations {
 pub struct LocationCursor<'all> {
     ranges: &'all ThreadRanges,
     next: usize,
-    /// What is open, the innermost last.
-    open: Vec<Open>,
-}
-
-/// A location that is open.
-#[derive(Debug, Clone, Copy)]
-struct Open {
-    end: i64,
-    /// When the first of it and those further out ends.
-    first_end: i64,
-    location: u32,
+    /// The locations that are open.
+    open: Open<u32>,
 }
 
 impl<'all> LocationCursor<'all> {
     /// At the beginning of a thread's ranges.
     pub const fn new(ranges: &'all ThreadRanges) -> Self {
-        Self { ranges, next: 0, open: Vec::new() }
+        Self { ranges, next: 0, open: Open::new() }
     }
 
     /// The innermost location at a moment; moments come in order.
     pub fn at(&mut self, moment: i64) -> Option<u32> {
-        self.close(moment);
+        while self.open.pop_ended(moment).is_some() {}
         while let Some(range) = self.ranges.times.get(self.next).filter(|range| range.start <= moment) {
             let location = self.ranges.label.get(self.next).copied();
             self.next += 1;
             if let Some(location) = location.filter(|_| range.end > moment && self.open.len() < MAX_OPEN_RANGE_COUNT) {
-                let first_end = self.first_end().min(range.end);
-                self.open.push(Open { end: range.end, first_end, location });
+                self.open.push(range.end, location);
             }
         }
-        self.open.last().map(|open| open.location)
-    }
-
-    fn first_end(&self) -> i64 {
-        self.open.last().map_or(i64::MAX, |open| open.first_end)
-    }
-
-    /// Leaves what ends by a moment: mostly it is the innermost.
-    fn close(&mut self, moment: i64) {
-        while self.open.pop_if(|open| open.end <= moment).is_some() {}
-        if self.first_end() <= moment {
-            self.open.retain(|open| open.end > moment);
-            let mut first_end = i64::MAX;
-            for open in &mut self.open {
-                first_end = first_end.min(open.end);
-                open.first_end = first_end;
-            }
-        }
+        self.open.last().copied()
     }
 
     /// Until when it stays so.
     pub fn until(&self) -> i64 {
         let next = self.ranges.times.get(self.next).map_or(i64::MAX, |range| range.start);
-        next.min(self.first_end())
+        next.min(self.open.first_end())
     }
 }
 

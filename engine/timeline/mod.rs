@@ -19,6 +19,7 @@ pub mod locations;
 pub mod modules;
 pub mod names;
 pub(crate) mod occupancy;
+pub(crate) mod open;
 pub mod output;
 mod peaks;
 pub mod peers;

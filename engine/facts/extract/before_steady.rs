@@ -62,9 +62,11 @@ fn longest_pause(device: &DeviceContext, before: Interval, facts: &mut Entity) {
 
 /// Which part of what the device computes lies in the steady state.
 pub(super) fn compute(device: &DeviceContext, phases: &Phases, facts: &mut Entity) {
-    let compute = || device.ops.all_ops().filter(|op| op.kind.is_compute());
-    let within_ns = |part: Interval| compute().map(|op| op.interval().overlap_ns(part)).fold(0, i64::saturating_add);
-    let whole_ns = within_ns(Interval::new(phases.set_up.start, phases.tear_down.end.max(phases.steady.end)));
-    let steady_ns = within_ns(phases.steady);
+    let whole = Interval::new(phases.set_up.start, phases.tear_down.end.max(phases.steady.end));
+    let (mut whole_ns, mut steady_ns) = (0_i64, 0_i64);
+    for op in device.ops.all_ops().filter(|op| op.kind.is_compute()).map(|op| op.interval()) {
+        whole_ns = whole_ns.saturating_add(op.overlap_ns(whole));
+        steady_ns = steady_ns.saturating_add(op.overlap_ns(phases.steady));
+    }
     facts.set_some("steady_compute_share", (whole_ns > 0).then(|| steady_ns as f64 / whole_ns as f64));
 }

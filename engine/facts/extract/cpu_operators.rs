@@ -3,14 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use foldhash::HashMap;
-
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::Account;
 use crate::timeline::columns::RangeKind;
-use crate::timeline::interval::Interval;
-use crate::timeline::union::{Follower, Union};
+use crate::timeline::union::Follower;
 use crate::timeline::{NONE, NameId, ThreadRanges};
 
 /// A shorter one hands out memory, or tells another shape of a tensor: that is dispatch. A profiler takes some of it.
@@ -75,11 +72,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if !device.knows_host || !is_operator.contains(&true) {
         return;
     }
-    let code = code_stretches(context);
     let mut by_name: BTreeMap<NameId, i64> = BTreeMap::new();
     let is_own = |thread: u32| thread != NONE && device.is_of(timeline.process_of(thread));
     for ranges in timeline.ranges.threads.iter().filter(|ranges| is_own(ranges.thread)) {
-        for (label, ns) in of_thread(context, device, ranges, (&is_operator, code.get(&ranges.thread))) {
+        for (label, ns) in of_thread(context, device, ranges, &is_operator) {
             let name = labels.get(label as usize).map_or(NONE, |label| label.name);
             if works_on_numbers(timeline.name(name)) {
                 *by_name.entry(name).or_default() += ns;
@@ -101,16 +97,6 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
 }
 
-/// When each thread compiles or loads code.
-fn code_stretches(context: &Context<'_>) -> HashMap<u32, Union> {
-    let code = context.calls.code();
-    let mut of_threads: HashMap<u32, Vec<Interval>> = HashMap::default();
-    for (times, thread) in code.times.iter().zip(&code.thread) {
-        of_threads.entry(*thread).or_default().push(times);
-    }
-    of_threads.into_iter().map(|(thread, times)| (thread, Union::of(times))).collect()
-}
-
 /// Whether an operator does more than to give another view of a tensor, which may lie on the device.
 fn works_on_numbers(name: &str) -> bool {
     let own = name.strip_prefix(OPERATOR);
@@ -123,11 +109,12 @@ fn of_thread(
     context: &Context<'_>,
     device: &DeviceContext,
     ranges: &ThreadRanges,
-    (is_operator, code): (&[bool], Option<&Union>),
+    is_operator: &[bool],
 ) -> Vec<(u32, i64)> {
     let (times, calls) = (&context.timeline.api.times, context.calls.of_thread(ranges.thread));
     let (is_loading, gap_ns) = (context.timeline.loading_labels(), context.calls.launch_gap_ns(ranges.thread));
-    let mut busy = Follower::new(&device.tally.busy);
+    let code = context.calls.code_of(ranges.thread);
+    let (mut busy, mut code) = (Follower::new(&device.tally.busy), Follower::new(&code));
     let mut found = Vec::new();
     let (mut next, mut called_until, mut told_until) = (0, i64::MIN, i64::MIN);
     for (range, label) in ranges.times.iter().zip(&ranges.label) {
@@ -151,7 +138,7 @@ fn of_thread(
             told_until = range.end;
             let part = range.clip(device.window());
             // While code is compiled operators run on tensors without numbers.
-            let compiles = code.is_some_and(|code| code.overlap_ns(range) > 0);
+            let compiles = code.overlap_ns(range) > 0;
             if range.len_ns() >= WORKING_NS && part.len_ns() > 0 && !compiles {
                 found.push((*label, part.len_ns() - busy.overlap_ns(part)));
             }

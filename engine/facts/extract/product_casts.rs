@@ -5,6 +5,7 @@ use crate::facts::Entity;
 use crate::ledger::OpKind;
 use crate::limits::MAX_OPEN_RANGE_COUNT;
 use crate::timeline::columns::RangeKind;
+use crate::timeline::open::Open;
 use crate::timeline::{NONE, ThreadRanges, Timeline};
 
 /// Operators of matrix products and convolutions that a program calls.
@@ -83,7 +84,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     for of_thread in launches.chunk_by(|a, b| a.thread == b.thread) {
         let ranges = of_thread.first().and_then(|first| timeline.ranges.of_thread(first.thread));
         let Some(ranges) = ranges else { continue };
-        let mut open = Open { ranges, kinds: &kinds, next: 0, open: Vec::new() };
+        let mut open = Labels { ranges, kinds: &kinds, next: 0, open: Open::new() };
         for launch in of_thread {
             match open.cast(launch.at) {
                 Some(Cast::OfProduct) => of_products.add(launch.ns),
@@ -136,31 +137,31 @@ fn launches(context: &Context<'_>, device: &DeviceContext) -> Vec<Launch> {
 }
 
 /// The products and casts of a thread that are open, read in time order.
-struct Open<'all> {
+struct Labels<'all> {
     ranges: &'all ThreadRanges,
     kinds: &'all [Kind],
     next: usize,
-    /// When each ends, and what it is.
-    open: Vec<(i64, Kind)>,
+    open: Open<Kind>,
 }
 
-impl Open<'_> {
+impl Labels<'_> {
     /// The cast that is open at a moment.
     fn cast(&mut self, moment: i64) -> Option<Cast> {
-        self.open.retain(|(end, _)| *end > moment);
+        while self.open.pop_ended(moment).is_some() {}
         while let Some(range) = self.ranges.times.get(self.next).filter(|range| range.start <= moment) {
             let label = self.ranges.label.get(self.next).copied().unwrap_or(NONE);
             self.next += 1;
             let kind = self.kinds.get(label as usize).copied().unwrap_or(Kind::Other);
             if range.end > moment && kind != Kind::Other && self.open.len() < MAX_OPEN_RANGE_COUNT {
-                self.open.push((range.end, kind));
+                self.open.push(range.end, kind);
             }
         }
-        let is_open = |kind: Kind| self.open.iter().any(|(_, open)| *open == kind);
-        let mut within = self.open.iter().skip_while(|(_, kind)| *kind != Kind::Product);
+        let kinds = || self.open.iter().map(|(_, kind)| *kind);
+        let is_open = |kind: Kind| kinds().any(|open| open == kind);
+        let mut within = kinds().skip_while(|kind| *kind != Kind::Product);
         if is_open(Kind::BackwardCast) {
             Some(Cast::Backward)
-        } else if within.any(|(_, kind)| *kind == Kind::Cast) {
+        } else if within.any(|kind| kind == Kind::Cast) {
             Some(Cast::OfProduct)
         } else {
             is_open(Kind::Cast).then_some(Cast::OfOther)

@@ -10,6 +10,7 @@ use crate::ledger::OpKind;
 use crate::limits::MAX_OPEN_RANGE_COUNT;
 use crate::text::folded::numbers_folded;
 use crate::timeline::columns::{Direction, RangeKind};
+use crate::timeline::open::Open;
 use crate::timeline::union::Follower;
 use crate::timeline::{NONE, NameId, ThreadRanges, Timeline};
 
@@ -244,22 +245,16 @@ pub(super) struct OpenRanges<'timeline, Key> {
     /// What stands for a label; nothing where it does not count.
     key: Key,
     next: usize,
-    /// The outermost first.
-    open: Vec<Open>,
+    open: Open<Booked>,
     /// How many of them have each key.
     open_of: HashMap<u32, u32>,
-    /// When the first of them ends.
-    first_end: i64,
     /// All that was booked, in a range or not.
     booked_ns: i64,
     sums: HashMap<u32, InGroup>,
 }
 
 /// A range that is open.
-struct Open {
-    end: i64,
-    /// When the first of it and those further out ends.
-    first_end: i64,
+struct Booked {
     key: u32,
     /// What was booked when its key was opened; `None` where a range further out has the same key.
     since_ns: Option<i64>,
@@ -269,8 +264,8 @@ struct Open {
 
 impl<'timeline, Key: Fn(u32) -> Option<u32>> OpenRanges<'timeline, Key> {
     pub(super) fn of(ranges: &'timeline ThreadRanges, key: Key) -> Self {
-        let (open, open_of, sums) = (Vec::new(), HashMap::default(), HashMap::default());
-        Self { ranges, key, next: 0, open, open_of, first_end: i64::MAX, booked_ns: 0, sums }
+        let (open, open_of, sums) = (Open::new(), HashMap::default(), HashMap::default());
+        Self { ranges, key, next: 0, open, open_of, booked_ns: 0, sums }
     }
 
     /// Books a time for every key that is open at a moment, no earlier than the one before.
@@ -300,36 +295,19 @@ impl<'timeline, Key: Fn(u32) -> Option<u32>> OpenRanges<'timeline, Key> {
             let count = self.open_of.entry(key).or_default();
             *count += 1;
             let since_ns = (*count == 1).then_some(self.booked_ns);
-            self.first_end = self.first_end.min(range.end);
-            self.open.push(Open { end: range.end, first_end: self.first_end, key, since_ns, innermost_ns: 0 });
+            self.open.push(range.end, Booked { key, since_ns, innermost_ns: 0 });
         }
     }
 
     /// Closes what ends by a moment.
     fn close(&mut self, at: i64) {
-        if self.first_end > at {
-            return;
-        }
-        // Ranges mostly nest: the innermost ends first.
-        while let Some(ended) = self.open.pop_if(|open| open.end <= at) {
+        while let Some(ended) = self.open.pop_ended(at) {
             self.settle(&ended);
         }
-        if self.open.last().is_some_and(|open| open.first_end <= at) {
-            while let Some(index) = self.open.iter().position(|open| open.end <= at) {
-                let ended = self.open.remove(index);
-                self.settle(&ended);
-            }
-            let mut first_end = i64::MAX;
-            for open in &mut self.open {
-                first_end = first_end.min(open.end);
-                open.first_end = first_end;
-            }
-        }
-        self.first_end = self.open.last().map_or(i64::MAX, |open| open.first_end);
     }
 
     /// Adds up what was booked since the key of a range was opened, unless it still is.
-    fn settle(&mut self, ended: &Open) {
+    fn settle(&mut self, ended: &Booked) {
         let mut sum = InGroup { all_ns: 0, innermost_ns: ended.innermost_ns };
         let left = self.open_of.get_mut(&ended.key).map_or(0, |count| {
             *count = count.saturating_sub(1);

@@ -1,15 +1,14 @@
 //! Work of different streams that takes turns though it could run side by side, by what keeps it apart.
 
-use foldhash::HashMap;
-
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::Direction;
 use crate::timeline::interval::Interval;
+use crate::timeline::names::Told;
 use crate::timeline::occupancy::MAX_KERNELS_AT_ONCE;
-use crate::timeline::{NameId, StreamKind, Timeline};
+use crate::timeline::{StreamKind, Timeline};
 
 /// What keeps the work of two streams from running at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,16 +96,14 @@ impl Calls {
     fn new(context: &Context<'_>, device: &DeviceContext) -> Self {
         let timeline = context.timeline;
         let (mut waits, mut event_waits) = (Vec::new(), Vec::new());
-        let mut waits_for_event: HashMap<NameId, bool> = HashMap::default();
+        let mut waits_for_event = Told::new(&timeline.names, |name| name.ends_with("StreamWaitEvent"));
         for call in device.telling_calls(context) {
             let start = timeline.api.times.start(call as usize);
             if matches!(context.calls.class_of(timeline, call), ApiClass::Wait(_)) {
                 waits.push(start);
                 continue;
             }
-            let name = timeline.api.name[call as usize];
-            let is_wait = || timeline.name(name).ends_with("StreamWaitEvent");
-            if *waits_for_event.entry(name).or_insert_with(is_wait) {
+            if waits_for_event.of(timeline.api.name[call as usize]) {
                 event_waits.push(start);
             }
         }
