@@ -77,7 +77,9 @@ fn ledger(bencher: Bencher) {
     bencher.bench_local(|| {
         let mut accounts = Sums::default();
         for device in DeviceOps::all(&timeline, &[]) {
-            sweep::sweep(&timeline, &device, |moment| accounts[moment.account] += moment.interval.len_ns());
+            for part in sweep::parts(&device) {
+                sweep::sweep(&timeline, part, |moment| accounts[moment.account] += moment.interval.len_ns());
+            }
         }
         accounts
     });

@@ -40,5 +40,5 @@ pub use idle::{IdleReading, Stretch};
 pub use open_ranges::OPTIMIZER_STEP;
 pub use ops::{DeviceOps, Op, OpKind, OpRef, Scope};
 pub use reading::{COLD_PIECES, HostAndRounds, MAX_ONCE_PIECE_COUNT, START_UP_PIECES, TimeSum};
-pub use stretches::Stretches;
+pub use stretches::{Stretches, Unread};
 pub use sweep::Moment;

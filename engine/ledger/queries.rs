@@ -91,27 +91,34 @@ impl Queries {
     pub(super) fn last_host(&self) -> Option<Interval> {
         self.hosts.last()
     }
-
-    /// Reads them from the first one on.
-    pub(super) fn cursor(&self) -> QueryCursor<'_> {
-        QueryCursor { queries: self, next: 0, guesses: &self.guesses, copies: &self.copies }
-    }
 }
 
-/// Reads queries one after the other.
+/// Reads queries one after the other, which come in lists that follow each other.
 #[derive(Debug)]
 pub(super) struct QueryCursor<'all> {
-    queries: &'all Queries,
+    /// The list that is read, and those after it.
+    lists: &'all [Queries],
+    /// The next one of that list.
     next: usize,
     /// What is left of these.
     guesses: &'all [(u32, Guess)],
     copies: &'all [(u32, Copies)],
 }
 
-impl QueryCursor<'_> {
+impl<'all> QueryCursor<'all> {
+    /// Reads lists from the first one on.
+    pub(super) fn new(lists: &'all [Queries]) -> Self {
+        let (guesses, copies) = lists.first().map_or((&[][..], &[][..]), |first| (&first.guesses, &first.copies));
+        Self { lists, next: 0, guesses, copies }
+    }
+
     pub(super) fn next(&mut self) -> Option<Query> {
+        let (list, later) = self.lists.split_first()?;
         let index = self.next;
-        let (stretch, host) = (self.queries.stretches.get(index)?, self.queries.hosts.get(index)?);
+        let Some((stretch, host)) = list.stretches.get(index).zip(list.hosts.get(index)) else {
+            *self = Self::new(later);
+            return self.next();
+        };
         self.next += 1;
         let mut query = Query { stretch, host, guess: None, copies: Copies::default() };
         if let Some(((of, guess), rest)) = self.guesses.split_first()

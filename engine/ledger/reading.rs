@@ -136,7 +136,8 @@ impl TimeSum {
         top
     }
 
-    pub(super) fn merge(&mut self, other: Self) {
+    /// Takes in pieces that none of these goes on in.
+    pub fn merge(&mut self, other: Self) {
         self.sum_ns += other.sum_ns;
         self.count += other.count;
         other.top().into_iter().for_each(|piece| keep(&mut self.top, piece));

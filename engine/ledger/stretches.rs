@@ -1,5 +1,7 @@
 //! The idle stretches of a device, each handed to the thread that launched what ended it.
 
+use std::collections::BTreeMap;
+
 use foldhash::HashMap;
 
 use super::accounts::Account;
@@ -9,24 +11,46 @@ use super::queries::{Guess, MOST_BETWEEN_FAULTS_NS, Queries, Query};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
 
-/// The idle stretches of one device, by the thread that has to explain them.
+/// Hands the idle stretches of one device, or of a part of its window, to the threads that have to explain them.
 pub struct Stretches<'all> {
     timeline: &'all Timeline,
     /// The busiest thread of each process.
     busiest: &'all HashMap<u32, u32>,
-    pub(super) reading: IdleReading,
-    pub(super) queries: Vec<(u32, Queries)>,
+    reading: IdleReading,
+    queries: Vec<(u32, Queries)>,
     /// The index of each thread in `queries`.
-    pub(super) index_of: HashMap<u32, usize>,
+    index_of: HashMap<u32, usize>,
     /// The thread that was asked last, with its index: mostly it is asked again.
     last: Option<(u32, usize)>,
+}
+
+/// The idle stretches of one device, as they are left to the threads that have to explain them.
+pub struct Unread {
+    /// What no thread is asked about.
+    pub(super) reading: IdleReading,
+    /// By thread, in lists that follow each other.
+    pub(super) queries: BTreeMap<u32, Vec<Queries>>,
     pub(super) window: Interval,
     pub(super) start_up: Interval,
 }
 
+impl Unread {
+    /// Of a device, from its parts in time order.
+    pub fn of<'all>(ops: &DeviceOps, parts: impl IntoIterator<Item = Stretches<'all>>) -> Self {
+        let (mut reading, mut queries): (IdleReading, BTreeMap<u32, Vec<Queries>>) = Default::default();
+        for part in parts {
+            reading.merge(part.reading);
+            for (thread, list) in part.queries {
+                queries.entry(thread).or_default().push(list);
+            }
+        }
+        Self { reading, queries, window: ops.window, start_up: ops.start_up }
+    }
+}
+
 impl<'all> Stretches<'all> {
-    /// Of a device; `busiest` is the busiest thread of each process.
-    pub fn new(timeline: &'all Timeline, busiest: &'all HashMap<u32, u32>, ops: &DeviceOps) -> Self {
+    /// Without any yet; `busiest` is the busiest thread of each process.
+    pub fn new(timeline: &'all Timeline, busiest: &'all HashMap<u32, u32>) -> Self {
         Self {
             timeline,
             busiest,
@@ -34,8 +58,6 @@ impl<'all> Stretches<'all> {
             queries: Vec::new(),
             index_of: HashMap::default(),
             last: None,
-            window: ops.window,
-            start_up: ops.start_up,
         }
     }
 

@@ -40,12 +40,61 @@ pub struct Moment {
     pub previous: Option<OpRef>,
 }
 
-/// Walks the operations and calls `visit` for every moment of the window, in time order. The moments are disjoint and
-/// cover the window.
-pub fn sweep(timeline: &Timeline, device: &DeviceOps, mut visit: impl FnMut(&Moment)) {
-    let mut state = State::new(timeline, device.list());
-    let window = device.window;
-    let mut pending = Pending::new(device.list());
+/// A part of a window that is swept by itself: the parts of one follow each other and cover it.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'all> {
+    /// When.
+    window: Interval,
+    /// The operations that have not ended when it begins, and those that begin later, up to the next part.
+    ops: &'all [Op],
+    /// The last one that ended before.
+    previous: Option<Op>,
+}
+
+/// Parts are no more than this, and hold so many operations each.
+const MAX_PARTS: usize = 8;
+const LEAST_PART: usize = 1 << 16;
+
+/// A window in parts that begin when the device goes idle. Where that is depends on the operations alone, so that what is added up part by
+/// part is the same on any machine.
+pub fn parts(device: &DeviceOps) -> Vec<Part<'_>> {
+    let ops = device.list();
+    cut(ops, device.window, (ops.len() / MAX_PARTS).max(LEAST_PART))
+}
+
+/// The parts that hold so many operations each, or more where the device is not idle then.
+fn cut(ops: &[Op], window: Interval, enough: usize) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    let mut part = Part { window, ops, previous: None };
+    let (mut first, mut previous): (usize, Option<Op>) = (0, None);
+    for (position, op) in ops.iter().enumerate().filter(|(_, op)| op.end > op.start) {
+        let idle_since = previous.map_or(i64::MAX, |op| op.end);
+        if position - first >= enough && idle_since < op.start && part.window.start < idle_since {
+            if op.start >= window.end {
+                break;
+            }
+            parts.push(Part {
+                window: Interval::new(part.window.start, idle_since),
+                ops: &ops[first..position],
+                ..part
+            });
+            part = Part { window: Interval::new(idle_since, window.end), ops: &ops[position..], previous };
+            first = position;
+        }
+        if op.end >= previous.map_or(i64::MIN, |op| op.end) {
+            previous = Some(*op);
+        }
+    }
+    parts.push(part);
+    parts
+}
+
+/// Walks the operations and calls `visit` for every moment of a part of the window, in time order. The moments are disjoint and
+/// cover it.
+pub fn sweep(timeline: &Timeline, part: Part<'_>, mut visit: impl FnMut(&Moment)) {
+    let Part { window, ops, previous } = part;
+    let mut state = State::new(timeline, ops, previous);
+    let mut pending = Pending::new(ops);
     let mut now = pending.first().map_or(window.start, |op| op.start.min(window.start));
     while now < window.end {
         let next = pending.first();
@@ -174,7 +223,7 @@ const fn account(kind: OpKind) -> Account {
 }
 
 impl<'timeline> State<'timeline> {
-    fn new(timeline: &'timeline Timeline, ops: &'timeline [Op]) -> Self {
+    fn new(timeline: &'timeline Timeline, ops: &'timeline [Op], last_ended: Option<Op>) -> Self {
         let counts = || Counts { each: vec![0; timeline.streams.len()], different: 0 };
         Self {
             timeline,
@@ -188,7 +237,7 @@ impl<'timeline> State<'timeline> {
             kernels_without_grid: 0,
             streams: counts(),
             kernel_streams: counts(),
-            last_ended: None,
+            last_ended,
             now: i64::MIN,
         }
     }
@@ -319,4 +368,49 @@ pub fn kernel_geometry(timeline: &Timeline, op: Op) -> Option<Geometry> {
         return None;
     }
     timeline.geometry_of(op.index)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::timeline::builder::{Builder, Limits};
+
+    /// Operations of any length, close together or apart, some of them side by side and some without length.
+    fn any_ops() -> impl Strategy<Value = Vec<Op>> {
+        let op = (0..9_i64, 0..12_i64, 0..OpKind::ALL.len());
+        proptest::collection::vec(op, 1..80).prop_map(|rows| {
+            let mut start = 0;
+            let ops = (0_u32..).zip(rows).map(|(index, (apart, length, kind))| {
+                start += apart;
+                Op { start, end: start + length, index, kind: OpKind::ALL[kind] }
+            });
+            let mut ops: Vec<Op> = ops.collect();
+            ops.sort_by_key(|op| (op.start, op.kind, op.index));
+            ops
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn parts_hold_the_moments_of_the_whole(
+            ops in any_ops(),
+            enough in 1..20_usize,
+            from in -5..100_i64,
+            length in 1..400_i64,
+        ) {
+            let timeline = Builder::new(Limits::default()).finish();
+            let moments = |part: Part<'_>| {
+                let mut moments = Vec::new();
+                sweep(&timeline, part, |moment| moments.push(format!("{moment:?}")));
+                moments
+            };
+            let window = Interval::new(from, from + length);
+            let whole = moments(Part { window, ops: &ops, previous: None });
+            let parts = cut(&ops, window, enough);
+            prop_assert!(parts[..parts.len() - 1].iter().all(|part| part.ops.len() >= enough));
+            prop_assert_eq!(parts.into_iter().flat_map(moments).collect::<Vec<_>>(), whole);
+        }
+    }
 }

@@ -12,7 +12,7 @@ use super::idle::{BesideCopies, HostBesideCopies, IdleReading};
 use super::open_ranges::{OPTIMIZER_STEP, OpenRanges};
 use super::queries::{Guess, Queries, Query, QueryCursor};
 use super::reading::Piece;
-use super::stretches::Stretches;
+use super::stretches::Unread;
 use crate::parallel::{self, Threads};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::{Follower, Union};
@@ -36,7 +36,7 @@ struct Question<'all> {
     rounds: &'all Union,
     /// By label, whether its ranges are steps of an optimizer.
     is_optimizer: &'all [bool],
-    queries: Option<&'all Queries>,
+    queries: &'all [Queries],
     /// The window: waits count within it.
     window: Interval,
     /// The begin of that, before the work that repeats.
@@ -46,7 +46,7 @@ struct Question<'all> {
 impl Question<'_> {
     /// From the begin of the window to the end of what is asked: up to there waits can win something.
     fn hull(&self) -> Interval {
-        let last = self.queries.and_then(Queries::last_host);
+        let last = self.queries.last().and_then(Queries::last_host);
         last.map_or(self.window, |last| hull_of(self.window, last))
     }
 }
@@ -54,7 +54,7 @@ impl Question<'_> {
 /// A device whose idle time is to be read.
 pub(crate) struct IdleDevice<'all> {
     /// Its idle stretches.
-    pub(crate) stretches: Stretches<'all>,
+    pub(crate) unread: Unread,
     /// Its stretches of short kernels.
     pub(crate) storms: &'all Union,
     /// Its steps that are slower than the others.
@@ -74,8 +74,8 @@ pub(crate) fn read(
 ) -> Vec<IdleReading> {
     let batches = walk_all(timeline, calls, &devices, threads);
     let windows: Vec<Option<Interval>> =
-        devices.iter().map(|device| device.main_thread.map(|_| device.stretches.window)).collect();
-    let mut readings: Vec<IdleReading> = devices.into_iter().map(|device| device.stretches.reading).collect();
+        devices.iter().map(|device| device.main_thread.map(|_| device.unread.window)).collect();
+    let mut readings: Vec<IdleReading> = devices.into_iter().map(|device| device.unread.reading).collect();
     let mut threads = Vec::new();
     for batch in batches {
         for (device, part) in batch.parts {
@@ -170,9 +170,9 @@ fn walk_all(timeline: &Timeline, calls: &Calls, devices: &[IdleDevice<'_>], thre
 /// What every thread is asked. Flat: threads can be hundreds of thousands.
 fn questions<'all>(devices: &'all [IdleDevice<'_>], is_optimizer: &'all [bool]) -> Vec<Question<'all>> {
     let mut questions = Vec::new();
-    for (device, IdleDevice { stretches, storms, slow_steps, rounds, main_thread }) in devices.iter().enumerate() {
-        let Stretches { window, start_up, .. } = *stretches;
-        let asked = |thread, queries| Question {
+    for (device, IdleDevice { unread, storms, slow_steps, rounds, main_thread }) in devices.iter().enumerate() {
+        let Unread { window, start_up, .. } = *unread;
+        let asked = |thread, queries: &'all [Queries]| Question {
             thread,
             device,
             storms,
@@ -183,9 +183,9 @@ fn questions<'all>(devices: &'all [IdleDevice<'_>], is_optimizer: &'all [bool]) 
             window,
             start_up,
         };
-        questions.extend(stretches.queries.iter().map(|(thread, queries)| asked(*thread, Some(queries))));
-        let silent = main_thread.filter(|main| !stretches.index_of.contains_key(main));
-        questions.extend(silent.map(|thread| asked(thread, None)));
+        questions.extend(unread.queries.iter().map(|(thread, queries)| asked(*thread, queries)));
+        let silent = main_thread.filter(|main| !unread.queries.contains_key(main));
+        questions.extend(silent.map(|thread| asked(thread, &[])));
     }
     questions
 }
@@ -249,7 +249,7 @@ struct Cursor<'all> {
     storms: Follower<'all>,
     slow_steps: Follower<'all>,
     rounds: Follower<'all>,
-    queries: Option<QueryCursor<'all>>,
+    queries: QueryCursor<'all>,
     /// The query that is looked at.
     query: Option<Query>,
     /// Its trigger, once its first moment is known.
@@ -275,14 +275,14 @@ struct Cursor<'all> {
 impl<'all> Cursor<'all> {
     fn new(timeline: &'all Timeline, question: &Question<'all>) -> Self {
         let ranges = timeline.ranges.of_thread(question.thread);
-        let mut queries = question.queries.map(Queries::cursor);
+        let mut queries = QueryCursor::new(question.queries);
         Self {
             device: question.device,
             reading: IdleReading::default(),
             storms: Follower::new(question.storms),
             slow_steps: Follower::new(question.slow_steps),
             rounds: Follower::new(question.rounds),
-            query: queries.as_mut().and_then(QueryCursor::next),
+            query: queries.next(),
             queries,
             trigger: None,
             began_waiting: false,
@@ -292,7 +292,7 @@ impl<'all> Cursor<'all> {
             lead: Lead::default(),
             process: timeline.process_of(question.thread),
             open_ranges: ranges
-                .filter(|_| question.queries.is_some())
+                .filter(|_| !question.queries.is_empty())
                 .map(|ranges| OpenRanges::new(ranges, question.is_optimizer, timeline.devices.len())),
             places: timeline.call_locations.of_thread(question.thread).map(LocationCursor::new),
             samples: SampleCursor::new(&timeline.cpu_samples, question.thread),
@@ -305,7 +305,7 @@ impl<'all> Cursor<'all> {
     fn advance(&mut self, moment: i64) {
         while let Some(query) = self.query.filter(|query| query.host.end <= moment) {
             self.settle(query);
-            self.query = self.queries.as_mut().and_then(QueryCursor::next);
+            self.query = self.queries.next();
         }
     }
 

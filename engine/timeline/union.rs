@@ -54,6 +54,28 @@ impl Union {
         }
     }
 
+    /// Adds another whose first part does not start before the last one of this.
+    pub fn append(&mut self, other: Self) {
+        let Some(last) = self.parts.last() else {
+            *self = other;
+            return;
+        };
+        let mut parts = other.parts().peekable();
+        while let Some(part) = parts.next_if(|part| part.start <= last.end) {
+            self.push(part);
+        }
+        // The rest have gaps before them.
+        let mut last_ns = self.parts.last().map_or(0, Interval::len_ns);
+        for part in parts {
+            self.closed_ns += last_ns;
+            if self.parts.len().is_multiple_of(BLOCK) {
+                self.before.push(self.closed_ns);
+            }
+            self.parts.push(part);
+            last_ns = part.len_ns();
+        }
+    }
+
     /// Its length in nanoseconds.
     pub fn len_ns(&self) -> i64 {
         self.closed_ns + self.parts.last().map_or(0, Interval::len_ns)
@@ -212,8 +234,13 @@ mod tests {
             let mut sorted = parts.clone();
             sorted.sort_by_key(|part| part.start);
             let mut running = RunningLength::default();
-            sorted.into_iter().for_each(|part| running.push(part));
+            sorted.iter().for_each(|part| running.push(*part));
             prop_assert_eq!(running.len_ns(), union.len_ns());
+            let (first, second) = sorted.split_at(sorted.len() / 3);
+            let mut appended = Union::of(first.iter().copied());
+            appended.append(Union::of(second.iter().copied()));
+            prop_assert_eq!(appended.parts().collect::<Vec<_>>(), union.parts().collect::<Vec<_>>());
+            prop_assert_eq!((appended.len_ns(), appended.before), (union.len_ns(), union.before));
         }
 
         #[test]

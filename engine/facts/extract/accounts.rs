@@ -58,7 +58,7 @@ pub(super) fn once(context: &Context<'_>, device: &DeviceContext, facts: &mut En
     };
     for account in once_accounts() {
         let pieces = pieces_of(device, account);
-        let before_ns = device.tally.in_start_up[account] + device.idle.in_start_up[account];
+        let before_ns = device.tally.in_start_up[account] + device.idle().in_start_up[account];
         if account == Account::IdleBlocked && is_called_again(timeline, device) {
             facts.set(account.once_fact(), 0);
             facts.set(account.once_count_fact(), 0);
@@ -74,7 +74,7 @@ pub(super) fn once(context: &Context<'_>, device: &DeviceContext, facts: &mut En
         }
         let mut held_ns = 0;
         // What one stretch holds may be many pieces: the host code between short calls.
-        let in_stretches = device.idle.in_stretches[account];
+        let in_stretches = device.idle().in_stretches[account];
         let parts = if in_stretches.count > 0 { in_stretches } else { pieces };
         let needed = parts.longest_pieces_ns().into_iter().take(most_pieces).position(|length_ns| {
             held_ns += length_ns;
@@ -106,7 +106,7 @@ fn is_cold(device: &DeviceContext) -> bool {
         sum as f64 / device.window().len_ns().max(1) as f64
     };
     // What is set up again and again, as a stream for each round, is no cold start.
-    let in_stretches = device.idle.in_stretches[Account::IdleInit].longest_pieces_ns().into_iter().sum::<i64>();
+    let in_stretches = device.idle().in_stretches[Account::IdleInit].longest_pieces_ns().into_iter().sum::<i64>();
     let is_few = 2 * in_stretches >= device.account_ns(Account::IdleInit);
     let first_time: &[Account] = if is_few {
         &[Account::IdleLoad, Account::IdleCompile, Account::IdleInit]
@@ -135,12 +135,12 @@ pub(super) fn places(timeline: &Timeline, device: &DeviceContext, facts: &mut En
 /// The pieces that an account comes in: of operations, or of idle time.
 fn pieces_of(device: &DeviceContext, account: Account) -> TimeSum {
     let of_ops = device.tally.pieces[account];
-    if of_ops.count > 0 { of_ops } else { device.idle.sums[account] }
+    if of_ops.count > 0 { of_ops } else { device.idle().sums[account] }
 }
 
 /// Whether the thread spends at least as long in the OS call that most of its blocked time lies in, before or after the window.
 fn is_called_again(timeline: &Timeline, device: &DeviceContext) -> bool {
-    let (Some(main), Some((call, sum))) = (device.main_thread, device.idle.main_call(timeline, Account::IdleBlocked))
+    let (Some(main), Some((call, sum))) = (device.main_thread, device.idle().main_call(timeline, Account::IdleBlocked))
     else {
         return false;
     };

@@ -13,7 +13,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if !device.knows_host {
         return;
     }
-    let idle = &device.idle;
+    let idle = device.idle();
     facts.set_some("sync_run_ahead_ns", run_ahead_ns(device, Account::AfterSync));
     facts.set_some("blocking_copy_run_ahead_ns", run_ahead_ns(device, Account::AfterCopy));
     let after_copy_ns = device.account_ns(Account::AfterCopy);
@@ -42,7 +42,7 @@ fn share_of(ns: i64, part_ns: i64, whole_ns: i64) -> i64 {
 }
 
 fn run_ahead_ns(device: &DeviceContext, trigger: Account) -> Option<i64> {
-    let of_trigger = device.idle.drained.iter().filter(|((_, of, _), _)| *of == trigger);
+    let of_trigger = device.idle().drained.iter().filter(|((_, of, _), _)| *of == trigger);
     let sum = of_trigger.map(|(_, drained)| drained.run_ahead_ns).fold(0, i64::saturating_add);
     device.overlap_ceiling().map(|ceiling| ceiling.min(sum))
 }

@@ -37,7 +37,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("device_allocation_count", counts[MemoryCall::DeviceAllocate as usize]);
     facts.set("device_free_count", counts[MemoryCall::DeviceFree as usize]);
     let mut by_kind = [0_i64; MemoryCall::COUNT];
-    for ((_, name), sum) in device.idle.calls.iter().filter(|((account, _), _)| *account == Account::IdleAllocate) {
+    for ((_, name), sum) in device.idle().calls.iter().filter(|((account, _), _)| *account == Account::IdleAllocate) {
         by_kind[memory_call(timeline.name(*name)) as usize] += sum.sum_ns;
     }
     // What page-locks memory and what undoes that are one habit.

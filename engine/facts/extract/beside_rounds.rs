@@ -17,14 +17,14 @@ const ONCE_SHARE: f64 = 0.8;
 /// Whether launches tell rounds, and much of the host code that the device is idle for lies outside of them.
 pub(super) fn is_partial(device: &DeviceContext) -> bool {
     let is_of_launches = device.told.steps.as_ref().is_some_and(|steps| !are_marked(steps));
-    let (within_ns, all_ns) = (device.idle.host_and_rounds.within_ns(), device.account_ns(Account::IdleHost));
+    let (within_ns, all_ns) = (device.idle().host_and_rounds.within_ns(), device.account_ns(Account::IdleHost));
     is_of_launches && device.told.rounds.len_ns() > 0 && (within_ns as f64) < NEARLY_ALL * all_ns as f64
 }
 
 /// The fact of launching within rounds, where launches tell them.
 pub(super) fn launching(device: &DeviceContext, facts: &mut Entity) {
     if device.told.steps.as_ref().is_some_and(|steps| !are_marked(steps)) && device.told.rounds.len_ns() > 0 {
-        facts.set("round_launch_ns", device.idle.host_and_rounds.launch_ns);
+        facts.set("round_launch_ns", device.idle().host_and_rounds.launch_ns);
     }
 }
 
@@ -40,7 +40,7 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
     if !is_partial(device) {
         return;
     }
-    let host = &device.idle.host_and_rounds;
+    let host = &device.idle().host_and_rounds;
     facts.set("round_host_ns", host.within_ns());
     if host.within.count > 0 {
         facts.set("round_host_longest_ns", host.within.longest_ns);
@@ -51,7 +51,7 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
     if host.outside.count == 0 || (longest_ns as f64) < ONCE_SHARE * host.outside_ns() as f64 {
         return;
     }
-    let samples = device.idle.samples[Account::IdleHost].iter().copied();
+    let samples = device.idle().samples[Account::IdleHost].iter().copied();
     let outside = samples.filter(|sample| !is_within(timeline, device, *sample)).map(|sample| (sample, 1)).collect();
     // Waits for other ranks are no code of that function.
     let (waits, rest) = PeerWaits::split(timeline, &timeline.cpu_samples, outside);

@@ -122,7 +122,7 @@ fn idle_within(calls: impl Iterator<Item = Interval>, device: &DeviceContext) ->
         let rest = Interval::new(call.start.max(until), call.end);
         if rest.start < rest.end {
             // The first launch of a kernel loads its code: that is no part of a round.
-            let loading_ns = device.idle.loads.overlap_ns(rest);
+            let loading_ns = device.idle().loads.overlap_ns(rest);
             idle_ns = idle_ns.saturating_add((rest.len_ns() - device.busy_within(rest) - loading_ns).max(0));
             until = rest.end;
         }

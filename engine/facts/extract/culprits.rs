@@ -83,7 +83,7 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
     of_blocked(timeline, device, facts);
     peers::of_blocked(timeline, device, facts);
     sleeps(timeline, device, facts);
-    if let Some((name, sum)) = device.idle.main_call(timeline, Account::IdleCompile) {
+    if let Some((name, sum)) = device.idle().main_call(timeline, Account::IdleCompile) {
         facts.set("idle_compile_evidence_ns", sum.sum_ns);
         facts.set("idle_compile_by", compiler_of(timeline.name(name)));
         facts.set("idle_compile_evidence", without_folders(file_name(timeline.name(name))));
@@ -92,7 +92,7 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
 
 /// The samples of an account, where they are enough to tell anything.
 fn samples_of(device: &DeviceContext, account: Account) -> Option<&[u32]> {
-    let samples = &device.idle.samples[account];
+    let samples = &device.idle().samples[account];
     (samples.len() >= MIN_SAMPLE_COUNT && device.account_ns(account) > 0).then_some(samples.as_slice())
 }
 
@@ -118,10 +118,10 @@ pub(super) fn of_host(timeline: &Timeline, device: &DeviceContext, is_of_rounds:
         return;
     }
     let is_waiting = waits.weight() > 0;
-    let mut count = if is_waiting { rest.len() } else { device.idle.samples[Account::IdleHost].len() };
+    let mut count = if is_waiting { rest.len() } else { device.idle().samples[Account::IdleHost].len() };
     if is_of_rounds {
         let whole_ns = host_ns;
-        host_ns = device.idle.host_and_rounds.within_ns();
+        host_ns = device.idle().host_and_rounds.within_ns();
         // Of the waits for others, so much lies in rounds at most.
         peers_ns = (peers_ns as f64 * host_ns as f64 / whole_ns.max(1) as f64) as i64;
         rest.retain(|(sample, _)| beside_rounds::is_within(timeline, device, *sample));
@@ -257,7 +257,7 @@ fn of_function(timeline: &Timeline, profile: &Profile<'_>, function: u32, own: O
 
 fn of_calls(timeline: &Timeline, device: &DeviceContext, names: &InCalls, facts: &mut Entity) {
     let whole_ns = device.account_ns(names.account);
-    facts.set(names.samples, device.idle.samples[names.account].len() as i64);
+    facts.set(names.samples, device.idle().samples[names.account].len() as i64);
     let Some(samples) = samples_of(device, names.account) else { return };
     if covered_share(timeline, samples, whole_ns).is_none_or(|covered| covered < MIN_COVERED_SHARE) {
         return;
@@ -274,7 +274,7 @@ fn of_calls(timeline: &Timeline, device: &DeviceContext, names: &InCalls, facts:
 
 /// Who called the OS, by the stacks of the calls that the thread was blocked in.
 fn of_blocked(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
-    let stacked = &device.idle.stacked_ns;
+    let stacked = &device.idle().stacked_ns;
     let (known, whole): (i64, i64) = (stacked.values().sum(), device.account_ns(Account::IdleBlocked));
     if whole <= 0 || (known as f64) < MIN_COVERED_SHARE * whole as f64 {
         return;

@@ -273,7 +273,7 @@ fn copies(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     facts.set("host_copy_overlapped_ns", tally.host_copy_overlapped_ns);
     // One engine copies one way at a time. What was recorded both ways at once was not copied by one.
     let has_one_engine = device.properties(timeline).is_some_and(|known| known.copy_engine_count == Some(1));
-    let loading_ns = tally.exposed_host_copies.common_ns(&device.idle.loads);
+    let loading_ns = tally.exposed_host_copies.common_ns(&device.idle().loads);
     if device.knows_host {
         facts.set("exposed_copy_loading_ns", loading_ns);
     }
@@ -353,8 +353,8 @@ fn storms(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     facts.set("tiny_kernel_storm_idle_ns", length - busy);
     facts.set("tiny_kernel_storm_kernel_name_count", storms.names.len() as i64);
     if device.knows_host {
-        facts.set("tiny_kernel_storm_launch_idle_ns", device.idle.storm_launch_ns);
-        facts.set("tiny_kernel_storm_after_sync_ns", device.idle.storm_after_sync_ns);
+        facts.set("tiny_kernel_storm_launch_idle_ns", device.idle().storm_launch_ns);
+        facts.set("tiny_kernel_storm_after_sync_ns", device.idle().storm_after_sync_ns);
     }
     let Some(longest) = storms.longest else { return };
     facts.set("tiny_kernel_storm_launches_per_s", storms.kernel_count as f64 / (length as f64 / 1e9));

@@ -25,10 +25,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         return;
     }
     facts.set("prefetch_call_count", prefetch_call_count(context, device));
-    facts.set("idle_uncorrelated_ns", device.idle.guessed_ns);
-    facts.set("idle_host_uncorrelated_ns", device.idle.guessed_host_ns);
+    facts.set("idle_uncorrelated_ns", device.idle().guessed_ns);
+    facts.set("idle_host_uncorrelated_ns", device.idle().guessed_host_ns);
     details(context.timeline, device, facts);
-    facts.set_some("host_work_ns", device.idle.host_work_ns);
+    facts.set_some("host_work_ns", device.idle().host_work_ns);
     facts.set_some("overlap_ceiling_ns", device.overlap_ceiling());
     host_calls(context, device, facts);
     allocations::extract(context, device, facts);
@@ -44,9 +44,9 @@ const MIN_IN_STRETCH: i64 = 3;
 /// How long the device is idle beside migrations, without what samples prove to be the program's own code there: that is no way from one
 /// page to the next.
 fn migration_idle_ns(timeline: &Timeline, device: &DeviceContext) -> i64 {
-    let beside = &device.idle.beside_migrations;
+    let beside = &device.idle().beside_migrations;
     let idle_ns = beside.iter().map(|stretch| stretch.len_ns()).sum::<i64>();
-    idle_ns - own_code_ns(timeline, beside, &device.idle.samples[Account::IdleHost])
+    idle_ns - own_code_ns(timeline, beside, &device.idle().samples[Account::IdleHost])
 }
 
 /// How much of stretches that follow each other samples of host code prove to be the program's own: each stands for the usual time
@@ -97,7 +97,7 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
         ("idle_copy_call", Account::IdleCopyCall),
         ("idle_blocked_call", Account::IdleBlocked),
     ];
-    let idle = &device.idle;
+    let idle = device.idle();
     for (fact, activity) in CALLS {
         facts.set_some(fact, idle.main_call(timeline, activity).map(|(call, _)| without_folders(timeline.name(call))));
     }
@@ -108,7 +108,7 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     facts.set_some("idle_allocate_second_call", second.map(|call| without_folders(timeline.name(call))));
     facts.set_some("idle_blocked_call_ns", idle.main_call(timeline, Account::IdleBlocked).map(|(_, sum)| sum.sum_ns));
     late(timeline, device, facts);
-    let init = device.idle.main_call(timeline, Account::IdleInit);
+    let init = device.idle().main_call(timeline, Account::IdleInit);
     facts.set_some("idle_init_call_ns", init.map(|(_, sum)| sum.sum_ns));
     facts.set("os_runtime_captured", !timeline.os_calls.times.is_empty());
     let one_time = [Account::IdleCompile, Account::IdleLoad, Account::IdleInit];
@@ -117,13 +117,13 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
 
 /// What had been launched and did not begin.
 fn late(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
-    if let Some((call, sum)) = device.idle.main_call(timeline, Account::IdleQueue) {
+    if let Some((call, sum)) = device.idle().main_call(timeline, Account::IdleQueue) {
         facts.set("idle_queue_call", without_folders(timeline.name(call)));
         facts.set("idle_queue_call_ns", sum.sum_ns);
     }
-    facts.set("idle_queue_migration_ns", device.idle.queued_migration_ns);
+    facts.set("idle_queue_migration_ns", device.idle().queued_migration_ns);
     facts.set("idle_queue_first_ns", first_of_stream_ns(timeline, device));
-    let kernels = device.idle.late_kernels.iter();
+    let kernels = device.idle().late_kernels.iter();
     let main = kernels.max_by_key(|(kernel, ns)| (**ns, std::cmp::Reverse(timeline.name(**kernel))));
     if let Some((kernel, ns)) = main {
         facts.set("idle_queue_kernel", timeline.name(*kernel));
@@ -133,7 +133,7 @@ fn late(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
 
 /// How much of that ends with the first operation that was recorded of its stream.
 fn first_of_stream_ns(timeline: &Timeline, device: &DeviceContext) -> i64 {
-    let late = &device.idle.late_streams;
+    let late = &device.idle().late_streams;
     let mut waiting: HashSet<u32> = late.iter().map(|(stream, _)| *stream).collect();
     let mut first_ns = 0_i64;
     // By start: the first operations of the few streams of a device mostly come soon.

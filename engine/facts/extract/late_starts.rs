@@ -135,7 +135,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 
 /// What of it waits cost, by which the device had run dry.
 fn of_waits(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
-    let of_syncs = device.idle.drained.iter().filter(|((_, trigger, _), _)| *trigger == Account::AfterSync);
+    let of_syncs = device.idle().drained.iter().filter(|((_, trigger, _), _)| *trigger == Account::AfterSync);
     let mut of_calls: BTreeMap<&str, i64> = BTreeMap::new();
     for ((_, _, name), drained) in of_syncs {
         let sum_ns = of_calls.entry(context.timeline.name(*name)).or_default();

@@ -24,6 +24,7 @@ mod fine_work;
 mod followed;
 pub(in crate::facts) mod framework;
 mod graph_gaps;
+mod groups;
 mod growing;
 mod idle;
 mod kernel_counters;
@@ -45,6 +46,7 @@ mod optimizer;
 mod outside;
 mod pace;
 mod part;
+mod pass;
 mod pause;
 mod peers;
 mod phases;
@@ -82,23 +84,24 @@ mod turns;
 mod widths;
 mod without_gpu;
 
-use foldhash::HashMap;
+use std::sync::OnceLock;
 
 use crate::facts::EntityKind;
 use crate::facts::store::Facts;
-use crate::ledger::callers;
 use crate::ledger::walk::{self, IdleDevice};
-use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Op, OpKind, Scope, Stretches};
+use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Op, OpKind, Scope, Unread};
 use crate::limits::{MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::parallel::{self, Threads};
 use crate::replay::{Change, InTurn};
 use crate::steps::Phase;
 use crate::timeline::interval::Interval;
 use crate::timeline::{DeviceProperties, NONE, Timeline};
+use groups::GROUPS;
 use kernel_names::Traits;
 pub use kernel_profiles::{extract_profiles, join};
 use launch_shapes::LaunchShapes;
 use part::{DevicePart, Parents};
+use pass::{DevicePass, PassWork};
 use phases::Told;
 pub use phases::View;
 pub use replay::{Predicted, WhatIf};
@@ -122,7 +125,7 @@ struct Context<'timeline> {
     /// From the first to the last event of any kind.
     recorded: Option<Interval>,
     /// What [`Context::folded`] gives.
-    folded: std::sync::OnceLock<projection::Folded>,
+    folded: OnceLock<projection::Folded>,
     once: once::OfRecording,
 }
 
@@ -130,7 +133,8 @@ struct Context<'timeline> {
 struct DeviceContext {
     ops: DeviceOps,
     tally: Tally,
-    idle: IdleReading,
+    /// What [`Self::idle`] gives, once it is read.
+    idle: OnceLock<IdleReading>,
     storms: Storms,
     /// What it repeats, and which phase of its window is measured.
     told: Told,
@@ -157,9 +161,14 @@ impl DeviceContext {
         timeline.devices[self.ops.device as usize].properties.as_ref()
     }
 
+    /// Its idle time as the threads explain it, which is read beside the facts that do not need it: who asks waits for it.
+    fn idle(&self) -> &IdleReading {
+        self.idle.wait()
+    }
+
     /// Nanoseconds of an account, 0 also where nothing tells.
     fn account_ns(&self, account: Account) -> i64 {
-        self.tally.sums[account] + self.idle.sums[account].sum_ns
+        self.tally.sums[account] + self.idle().sums[account].sum_ns
     }
 
     /// The window without its idle time.
@@ -175,7 +184,7 @@ impl DeviceContext {
     /// What overlap could win, where the host is known: had the host run ahead, the window would still be the larger of the
     /// host's and the device's work.
     fn overlap_ceiling(&self) -> Option<i64> {
-        let host_work = self.idle.host_work_ns.filter(|_| self.knows_host)?;
+        let host_work = self.idle().host_work_ns.filter(|_| self.knows_host)?;
         Some(self.window().len_ns() - host_work.max(self.busy_ns()))
     }
 }
@@ -221,7 +230,7 @@ pub fn extract_view_then<T>(
     then: impl FnOnce(Facts, &Replays<'_>) -> T,
 ) -> Result<T, ScopeError> {
     let threads = Threads::new(threads);
-    let context = Context::new(timeline, scope, view, threads)?;
+    let (context, unread) = Context::new(timeline, scope, view, threads)?;
     let mut facts = Facts::default();
     let run = facts.add(EntityKind::Run, "run", &[]);
     let processes = run::processes(&context, &mut facts, run);
@@ -231,10 +240,10 @@ pub fn extract_view_then<T>(
         let id = facts.add(EntityKind::Device, key.as_str(), &[run]);
         parents.push(Parents { run, device: id, key, processes: &processes });
     }
-    let devices = context.devices.iter().zip(&parents);
-    let jobs: Vec<_> = devices.flat_map(|(device, parents)| GROUPS.map(|extract| (device, parents, extract))).collect();
+    let devices = || context.devices.iter().zip(&parents);
+    let jobs: Vec<_> = GROUPS.iter().flat_map(|extract| devices().map(move |device| (device, extract))).collect();
     let of_devices = || {
-        parallel::map(threads, &jobs, |(device, parents, extract)| {
+        parallel::map(threads, &jobs, |((device, parents), extract)| {
             let mut part = DevicePart::new();
             extract(&context, device, parents, &mut part);
             part
@@ -246,13 +255,17 @@ pub fn extract_view_then<T>(
         run
     };
     let of_host = || (of_run(), run::api_uses(&context, &processes));
-    let ((of_run, of_processes), parts) = parallel::both(threads, of_host, of_devices);
+    let facts_of_all = || parallel::both(threads, of_host, of_devices);
+    let ((), ((of_run, of_processes), parts)) =
+        parallel::both(threads, || context.read_idle(unread, threads), facts_of_all);
     facts.get_mut(run).take_facts(of_run);
     for (process, entity) in of_processes {
         facts.get_mut(process).take_facts(entity);
     }
-    for ((_, parents, _), part) in jobs.iter().zip(parts) {
-        part.add_to(&mut facts, parents.device);
+    let mut parts: Vec<_> = jobs.iter().zip(parts).map(|(((_, parents), _), part)| (parents.device, part)).collect();
+    parts.sort_by_key(|(device, _)| *device);
+    for (device, part) in parts {
+        part.add_to(&mut facts, device);
     }
     Ok(then(facts, &Replays { context: &context, threads }))
 }
@@ -289,69 +302,20 @@ fn key_of(number: i64) -> String {
 /// # Errors
 /// As for [`extract`].
 pub fn what_if(timeline: &Timeline, scope: &Scope, view: &View, changes: &[Change]) -> Result<Vec<WhatIf>, ScopeError> {
-    let context = Context::new(timeline, scope, view, Threads::new(None))?;
+    let threads = Threads::new(None);
+    let (context, unread) = Context::new(timeline, scope, view, threads)?;
+    context.read_idle(unread, threads);
     Ok(context.devices.iter().map(|device| replay::what_if(&context, device, changes)).collect())
 }
 
-/// Extracts a group of a device's facts.
-type Extract = fn(&Context<'_>, &DeviceContext, &Parents<'_>, &mut DevicePart);
-
-/// Groups that do not depend on each other. The longest comes first, so that no thread is left alone with it.
-const GROUPS: [Extract; 4] = [replay::extract, groups_of_events, device_facts, ranges_and_steps];
-
-fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
-    accounts::extract(context.timeline, device, &mut part.device);
-    accounts::once(context, device, &mut part.device);
-    accounts::places(context.timeline, device, &mut part.device);
-    device::extract(context, device, &mut part.device);
-    idle::extract(context, device, &mut part.device);
-    ahead::extract(context, device, &mut part.device);
-    late_starts::extract(context, device, &mut part.device);
-    graph_gaps::extract(context, device, &mut part.device);
-    readbacks::extract(context, device, &mut part.device);
-    metrics::extract(context, device, &mut part.device);
-    attention::extract(context, device, &mut part.device);
-    fine_work::extract(context, device, &mut part.device);
-    product_rows::extract(context, device, &mut part.device);
-    growing::extract(context.timeline, device, &mut part.device);
-    filled_memory::extract(context.timeline, device, &mut part.device);
-    chains::extract(context, device, &mut part.device);
-    sorts::extract(context, device, &mut part.device);
-    round_trips::extract(context, device, &mut part.device);
-    turns::extract(context, device, &mut part.device);
-    shared_stream::extract(context, device, &mut part.device);
-    call_rounds::extract(context, device, &mut part.device);
-    collectives::extract(context, device, &mut part.device);
-    communication::extract(context, device, &mut part.device);
-    optimizer::extract(context, device, &mut part.device);
-    compiled::extract(context, device, &mut part.device);
-    tuning::extract(context, device, &mut part.device);
-    cells::extract(context.timeline, device, &mut part.device);
-    recomputed::extract(context.timeline, device, &mut part.device);
-    lead::extract(context, device, &mut part.device);
-}
-
-fn groups_of_events(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
-    streams::extract(context, device, parents, part);
-    let kernels = kernels::extract(context, device, parents, part);
-    sequence::extract(context, device, &kernels, part);
-    products::extract(context, device, &kernels, part);
-    operators::extract(context, device, &kernels, part);
-    late_host::extract(context, device, &kernels, part);
-    let copies = copies::extract(context, device, parents, part);
-    let waits = syncs::extract(context, device, parents, part);
-    source_lines::extract(context, device, &source_lines::Groups { kernels, copies, waits }, part);
-}
-
-fn ranges_and_steps(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
-    ranges::extract(context, device, parents, part);
-    steps::extract(context, device, parents, part);
-    pace::extract(device, &mut part.device);
-    phases::extract(context, device, parents, part);
-}
-
 impl<'timeline> Context<'timeline> {
-    fn new(timeline: &'timeline Timeline, scope: &Scope, view: &View, threads: Threads) -> Result<Self, ScopeError> {
+    /// With the idle time of each device, which is still to be read.
+    fn new(
+        timeline: &'timeline Timeline,
+        scope: &Scope,
+        view: &View,
+        threads: Threads,
+    ) -> Result<(Self, Vec<Unread>), ScopeError> {
         let operations = || {
             let traits = kernel_names::traits(timeline);
             let is_collective: Vec<bool> = traits.iter().map(|traits| traits.is_collective).collect();
@@ -360,23 +324,20 @@ impl<'timeline> Context<'timeline> {
         let of_host = || (Calls::new(timeline), run::recorded(timeline));
         let ((calls, recorded), (mut ops, traits)) = parallel::both(threads, of_host, operations);
         scope::apply(timeline, &mut ops, scope)?;
-        let mut told = phases::tell(timeline, &calls, &mut ops, view, threads)?;
-        let launch_shapes = LaunchShapes::new(timeline);
         let busiest = calls.busiest_threads(timeline);
+        // The busiest threads are those that launch, of most programs: they are asked next.
+        let launching: Vec<u32> = busiest.values().copied().take(ops.len()).collect();
+        let lay_out = || parallel::map(threads, &launching, |thread| calls.keep(timeline, *thread));
+        let tell = || phases::tell(timeline, &calls, &mut ops, view, threads);
+        let (_, told) = parallel::both(threads, lay_out, tell);
+        let mut told = told?;
+        let launch_shapes = LaunchShapes::new(timeline);
         let within = threads.within(ops.len());
         let work =
             PassWork { timeline, calls: &calls, launch_shapes: &launch_shapes, busiest: &busiest, threads: within };
         phases::add_before(&work, &mut ops, &mut told);
         let passes = parallel::map(threads, &ops, |ops| DevicePass::new(&work, ops));
-        let (stretches, passes): (Vec<Stretches<'_>>, Vec<DevicePass>) = passes.into_iter().unzip();
-        let idle = stretches.into_iter().zip(&passes).zip(&told).map(|((stretches, pass), told)| IdleDevice {
-            stretches,
-            storms: &pass.storms.parts,
-            slow_steps: &told.slow_steps,
-            rounds: &told.rounds,
-            main_thread: pass.main_thread,
-        });
-        let readings = walk::read(timeline, &calls, idle.collect(), threads);
+        let (unread, passes): (Vec<Unread>, Vec<DevicePass>) = passes.into_iter().unzip();
         let is_narrowed = *scope != Scope::All;
         let mut context = Self {
             timeline,
@@ -388,10 +349,10 @@ impl<'timeline> Context<'timeline> {
             is_narrowed,
             asked_phase: view.phase,
             recorded,
-            folded: std::sync::OnceLock::new(),
+            folded: OnceLock::new(),
             once: once::OfRecording::default(),
         };
-        for (((ops, pass), idle), told) in ops.into_iter().zip(passes).zip(readings).zip(told) {
+        for ((ops, pass), told) in ops.into_iter().zip(passes).zip(told) {
             let processes = processes::of(timeline, &ops);
             let knows_host =
                 !timeline.source.is_damaged && processes.iter().any(|process| context.knows_calls_of(*process));
@@ -400,7 +361,7 @@ impl<'timeline> Context<'timeline> {
             context.devices.push(DeviceContext {
                 ops,
                 tally,
-                idle,
+                idle: OnceLock::new(),
                 storms,
                 told,
                 main_thread,
@@ -409,7 +370,23 @@ impl<'timeline> Context<'timeline> {
                 once,
             });
         }
-        Ok(context)
+        Ok((context, unread))
+    }
+
+    /// Reads the idle time of the devices on the threads that have to explain it.
+    fn read_idle(&self, unread: Vec<Unread>, threads: Threads) {
+        let _in_any_case = IdleInAnyCase(&self.devices);
+        let idle = unread.into_iter().zip(&self.devices).map(|(unread, device)| IdleDevice {
+            unread,
+            storms: &device.storms.parts,
+            slow_steps: &device.told.slow_steps,
+            rounds: &device.told.rounds,
+            main_thread: device.main_thread,
+        });
+        let readings = walk::read(self.timeline, &self.calls, idle.collect(), threads);
+        for (device, reading) in self.devices.iter().zip(readings) {
+            device.idle.get_or_init(|| reading);
+        }
     }
 
     /// What the whole name of a kernel tells; `None` of what is none.
@@ -443,39 +420,14 @@ impl<'timeline> Context<'timeline> {
     }
 }
 
-/// What each pass over the operations of a device is made with.
-struct PassWork<'all> {
-    timeline: &'all Timeline,
-    calls: &'all Calls,
-    launch_shapes: &'all LaunchShapes,
-    /// The busiest thread of each process.
-    busiest: &'all HashMap<u32, u32>,
-    threads: Threads,
-}
+/// Lets nobody wait for the idle time of devices for ever, should reading it panic: that panic is what is told.
+struct IdleInAnyCase<'all>(&'all [DeviceContext]);
 
-/// What a pass over the operations of a device gives, beside its idle stretches.
-struct DevicePass {
-    tally: Tally,
-    storms: Storms,
-    /// The thread that launches most of its operations.
-    main_thread: Option<u32>,
-}
-
-impl DevicePass {
-    fn new<'all>(work: &PassWork<'all>, ops: &DeviceOps) -> (Stretches<'all>, Self) {
-        let PassWork { timeline, calls, launch_shapes, busiest, threads } = *work;
-        let mut stretches = Stretches::new(timeline, busiest, ops);
-        let (tally, (storms, main_thread)) = parallel::both(
-            threads,
-            || Tally::new(timeline, launch_shapes, ops, |stretch| stretches.add(stretch)),
-            || {
-                let main_thread = callers::main_thread(timeline, ops);
-                // It is asked next.
-                main_thread.inspect(|thread| calls.keep(timeline, *thread));
-                (Storms::find(timeline, ops), main_thread)
-            },
-        );
-        (stretches, Self { tally, storms, main_thread })
+impl Drop for IdleInAnyCase<'_> {
+    fn drop(&mut self) {
+        for device in self.0 {
+            device.idle.get_or_init(IdleReading::default);
+        }
     }
 }
 

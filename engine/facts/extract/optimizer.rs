@@ -69,7 +69,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("optimizer_main_kernel_sum_ns", ns);
     }
     facts.set_some("dense_gradient_kernel_sum_ns", dense_gradients_ns(timeline, device));
-    facts.set("idle_optimizer_ns", device.idle.optimizer_ns);
+    facts.set("idle_optimizer_ns", device.idle().optimizer_ns);
     let labels = timeline.ranges.labels.iter().zip(&is_step);
     let name = labels.filter(|(_, is_step)| **is_step).map(|(label, _)| timeline.name(label.name)).next();
     facts.set_some(

@@ -97,7 +97,8 @@ fn traced(timeline: &Timeline, device: &DeviceContext, time: fn(&RangeIdle) -> i
         label.is_some_and(|label| label.kind == RangeKind::Library && is_mpi_call(timeline.name(label.name)))
     };
     let mut by_label: BTreeMap<u32, i64> = BTreeMap::new();
-    for ((_, label), idle) in device.idle.ranges.iter().filter(|((_, label), idle)| time(idle) > 0 && is_mpi(*label)) {
+    for ((_, label), idle) in device.idle().ranges.iter().filter(|((_, label), idle)| time(idle) > 0 && is_mpi(*label))
+    {
         *by_label.entry(label).or_default() += time(idle);
     }
     let all_ns = by_label.values().sum();
@@ -187,7 +188,7 @@ pub(super) fn of_blocked(timeline: &Timeline, device: &DeviceContext, facts: &mu
     let blocked_ns = device.account_ns(Account::IdleBlocked);
     let is_most = |ns: i64| ns > 0 && 2 * ns >= blocked_ns;
     let stacks = &timeline.os_stacks.samples;
-    let weighed = device.idle.stacked_ns.iter().map(|(call, ns)| (*call, *ns)).collect();
+    let weighed = device.idle().stacked_ns.iter().map(|(call, ns)| (*call, *ns)).collect();
     let (waits, _) = PeerWaits::split(timeline, stacks, weighed);
     let traced = traced(timeline, device, |idle| idle.blocked_ns).filter(|(ns, _)| is_most(*ns));
     if traced.is_some() || is_most(waits.weight()) {

@@ -2,11 +2,10 @@
 
 use super::last_pages::LastPages;
 use super::one_window::{self, Found};
+use super::pass::{DevicePass, PassWork};
 use super::pause::Pause;
 use super::stats::median;
-use super::{
-    Context, DeviceContext, DevicePart, DevicePass, Parents, PassWork, ScopeError, before_steady, last_pages, pause,
-};
+use super::{Context, DeviceContext, DevicePart, Parents, ScopeError, before_steady, last_pages, pause};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::accounts::{ByAccount, Sums};
 use crate::ledger::callers;
@@ -343,9 +342,9 @@ pub(super) fn add_before(work: &PassWork<'_>, ops: &mut [DeviceOps], told: &mut 
         let window = ops.window;
         for phase in [Phase::SetUp, Phase::WarmUp].into_iter().filter(|phase| phases.of(*phase).len_ns() > 0) {
             ops.window = phases.of(phase);
-            let (stretches, pass) = DevicePass::new(work, ops);
+            let (unread, pass) = DevicePass::new(work, ops);
             let (storms, slow_steps, rounds) = (&pass.storms.parts, &Union::default(), &Union::default());
-            let idle = IdleDevice { stretches, storms, slow_steps, rounds, main_thread: pass.main_thread };
+            let idle = IdleDevice { unread, storms, slow_steps, rounds, main_thread: pass.main_thread };
             let reading = walk::read(work.timeline, work.calls, vec![idle], work.threads).pop().unwrap_or_default();
             let mut sums: Sums = ByAccount::default();
             for (account, sum) in sums.iter_mut() {

@@ -92,7 +92,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
 /// Which ranges most of a device's idle time, and of its exposed copies, lies in.
 fn of_device(context: &Context<'_>, device: &DeviceContext, told: &Told<'_>, facts: &mut Entity) {
     let timeline = context.timeline;
-    facts.set_some("too_deep_range_count", Some(device.idle.too_deep_count).filter(|count| *count > 0));
+    facts.set_some("too_deep_range_count", Some(device.idle().too_deep_count).filter(|count| *count > 0));
     let of_host = |idle: &RangeIdle| InGroup { all_ns: idle.host_ns, innermost_ns: idle.innermost_host_ns };
     let of_blocked = |idle: &RangeIdle| InGroup { all_ns: idle.blocked_ns, innermost_ns: idle.innermost_blocked_ns };
     // What fetches data has facts of its own, as calls of MPI have.
@@ -147,7 +147,7 @@ fn in_operators(timeline: &Timeline, device: &DeviceContext) -> Option<i64> {
     let is_operator =
         |label: u32| timeline.ranges.labels.get(label as usize).is_some_and(|label| label.kind == RangeKind::Operator);
     let has_operators = (0..timeline.ranges.labels.len() as u32).any(is_operator);
-    let in_operators = device.idle.ranges.iter().filter(|((_, label), _)| is_operator(*label));
+    let in_operators = device.idle().ranges.iter().filter(|((_, label), _)| is_operator(*label));
     has_operators.then(|| in_operators.map(|(_, idle)| idle.innermost_host_ns).fold(0, i64::saturating_add))
 }
 
@@ -405,7 +405,7 @@ fn by_name(timeline: &Timeline, a: &Group, b: &Group) -> Ordering {
 fn groups(timeline: &Timeline, device: &DeviceContext) -> Vec<Group> {
     let mut groups = counted(timeline, device.window());
     let mut others: Vec<Group> = Vec::new();
-    for ((process, label), idle) in device.idle.ranges.iter() {
+    for ((process, label), idle) in device.idle().ranges.iter() {
         match groups.binary_search_by_key(&(process, label), |group| (group.process, group.label)) {
             Ok(place) => groups[place].sums.idle.merge(*idle),
             Err(_) => others.push(Group { process, label, sums: Sums { idle: *idle, ..Sums::default() } }),

@@ -56,7 +56,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         let beside = stretches.iter().filter(|stretch| is_beside(stretch.copies));
         beside.map(|stretch| stretch.idle_ns).sum::<i64>()
     };
-    let won_ns = sum_of(&device.idle.won_beside_copies);
+    let won_ns = sum_of(&device.idle().won_beside_copies);
     facts.set("scalar_readback_count", readbacks.len() as i64);
     let length_ns = |call: &u32| timeline.api.times.at(*call as usize).len_ns();
     let all = all_waits(context, device);
@@ -65,7 +65,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         let own_ns = all.iter().filter(|call| waits.contains(*call)).map(length_ns).fold(0, i64::saturating_add);
         facts.set("scalar_readback_wait_share", own_ns as f64 / all_ns as f64);
     }
-    facts.set("scalar_readback_idle_ns", sum_of(&device.idle.beside_copies));
+    facts.set("scalar_readback_idle_ns", sum_of(&device.idle().beside_copies));
     facts.set_some("scalar_readback_run_ahead_ns", device.overlap_ceiling().map(|ceiling| ceiling.min(won_ns)));
     facts.set_some("scalar_readback_first_start_ns", first);
 }

@@ -132,7 +132,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let run = Union::of(all.iter().map(|copy| copy.times));
     facts.set("round_trip_exposed_ns", run.len_ns() - run.common_ns(&device.tally.kernels_run));
     if device.knows_host {
-        let (host_ns, waiting_ns) = idle_beside_ns(&all, &device.idle.host_beside_copies);
+        let (host_ns, waiting_ns) = idle_beside_ns(&all, &device.idle().host_beside_copies);
         facts.set("round_trip_idle_ns", host_ns.saturating_add(waiting_ns));
         facts.set("round_trip_host_idle_ns", host_ns);
     }

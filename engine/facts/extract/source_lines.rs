@@ -43,7 +43,7 @@ pub(super) fn main_of(
     names: SourceFacts,
     facts: &mut Entity,
 ) {
-    let lines = device.idle.sources.range((account, 0)..=(account, u32::MAX));
+    let lines = device.idle().sources.range((account, 0)..=(account, u32::MAX));
     let most = lines.map(|((_, location), ns)| (*location, *ns)).max_by_key(|(location, ns)| (*ns, Reverse(*location)));
     let share = |ns: i64| (ns as f64 / device.account_ns(account).max(1) as f64).min(1.0);
     let most = most.map(|(location, ns)| (location, share(ns))).filter(|(_, share)| *share >= MIN_SHARE);

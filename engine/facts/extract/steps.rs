@@ -71,7 +71,7 @@ fn of_slow(device: &DeviceContext, steady_count: usize, facts: &mut Entity) {
     }
     let other_count = steady_count.saturating_sub(slow_count).max(1) as f64;
     for (fact, account) in GROWTH {
-        let in_slow_ns = device.idle.in_slow_steps[account];
+        let in_slow_ns = device.idle().in_slow_steps[account];
         let usual_ns = (device.account_ns(account) - in_slow_ns) as f64 / other_count;
         facts.set(fact, (in_slow_ns - (slow_count as f64 * usual_ns) as i64).max(0));
     }

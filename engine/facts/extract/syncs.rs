@@ -65,7 +65,7 @@ fn set(context: &Context<'_>, device: &DeviceContext, wait: Wait, waits: &Waits,
     entity.set("call_ns", waits.call_ns);
     entity.set("call_busy_ns", waits.busy_ns);
     entity.set("read_after_count", waits.read_after_count);
-    let drained = device.idle.drained.get(&(process, Account::AfterSync, name)).copied().unwrap_or_default();
+    let drained = device.idle().drained.get(&(process, Account::AfterSync, name)).copied().unwrap_or_default();
     drain(entity, drained, device.overlap_ceiling());
 }
 
@@ -133,7 +133,7 @@ fn drain(entity: &mut Entity, drained: Drained, ceiling: Option<i64>) {
 fn main_ranges(timeline: &Timeline, device: &DeviceContext) -> HashMap<Wait, NameId> {
     let mut times: BTreeMap<(Wait, NameId), i64> = BTreeMap::new();
     let mut whole: HashMap<Wait, i64> = HashMap::default();
-    for ((process, call, label), time) in &device.idle.after_waits {
+    for ((process, call, label), time) in &device.idle().after_waits {
         let wait = (*process, *call);
         *whole.entry(wait).or_default() += time;
         if let Some(label) = timeline.ranges.labels.get(*label as usize) {

@@ -7,7 +7,7 @@ use super::launch_shapes::{LANES_OF_SM, LaunchShape, LaunchShapes};
 use super::stats::clamped;
 use crate::ledger::accounts::{ByAccount, Sums};
 use crate::ledger::idle::Stretch;
-use crate::ledger::sweep::{kernel_geometry, sweep};
+use crate::ledger::sweep::{Part, kernel_geometry, sweep};
 use crate::ledger::{Account, DeviceOps, Moment, Op, OpKind, OpRef, TimeSum};
 use crate::timeline::columns::{Direction, HostMemory};
 use crate::timeline::interval::Interval;
@@ -126,26 +126,36 @@ struct Fit {
     tail_share: f64,
 }
 
-impl Tally {
-    /// Of the moments of a device; each idle stretch is handed on in time order.
-    pub(super) fn new(
-        timeline: &Timeline,
-        shapes: &LaunchShapes,
-        device: &DeviceOps,
-        mut idle: impl FnMut(Stretch),
-    ) -> Self {
+/// What the moments of a device are added up with.
+pub(super) struct Measure<'all> {
+    timeline: &'all Timeline,
+    shapes: &'all LaunchShapes,
+    start_up: Interval,
+    sm_count: Option<i64>,
+    /// What each launch geometry means on the device.
+    fits: Vec<Fit>,
+}
+
+impl<'all> Measure<'all> {
+    pub(super) fn new(timeline: &'all Timeline, shapes: &'all LaunchShapes, device: &DeviceOps) -> Self {
         let properties = timeline.devices.get(device.device as usize).and_then(|device| device.properties.as_ref());
-        let fits: Vec<Fit> = timeline.geometries.iter().map(|geometry| fit(properties, *geometry)).collect();
+        let fits = timeline.geometries.iter().map(|geometry| fit(properties, *geometry)).collect();
         let sm_count = properties.and_then(|properties| properties.sm_count);
-        let mut tally = Self { start_up: device.start_up, ..Self::default() };
-        sweep(timeline, device, |moment| {
+        Self { timeline, shapes, start_up: device.start_up, sm_count, fits }
+    }
+
+    /// Of the moments of a part of the window; each idle stretch is handed on in time order.
+    pub(super) fn part(&self, part: Part<'_>, mut idle: impl FnMut(Stretch)) -> Tally {
+        let Self { timeline, shapes, .. } = *self;
+        let mut tally = Tally { start_up: self.start_up, ..Tally::default() };
+        sweep(timeline, part, |moment| {
             let shape = moment.owner.and_then(|owner| launch_shape(timeline, shapes, owner));
             tally.account(timeline, moment, shape);
             tally.overlap(moment);
             match moment.account {
                 Account::Compute => {
                     let shape = shape.and_then(|index| Some((index, shapes.get(index)?)));
-                    tally.compute(timeline, moment, shape, sm_count, &fits);
+                    tally.compute(self, moment, shape);
                 }
                 Account::Idle => {
                     idle(Stretch { interval: moment.interval, next: moment.next, previous: moment.previous });
@@ -153,14 +163,70 @@ impl Tally {
                 _ => {}
             }
         });
+        tally
+    }
+
+    /// Of a device, from the parts of its window in time order.
+    pub(super) fn whole(&self, device: &DeviceOps, parts: impl IntoIterator<Item = Tally>) -> Tally {
+        let mut tally = parts.into_iter().reduce(Tally::followed_by).unwrap_or_default();
         tally.sums[Account::Window] = device.window.len_ns();
         let kernels = device.in_window().filter(|op| op.kind == OpKind::Kernel);
         let whole = kernels.map(|op| op.interval()).filter(|interval| interval.clip(device.window) == *interval);
         tally.shortest_kernel_ns = whole.map(Interval::len_ns).filter(|ns| *ns > 0).min();
-        if let Some(sm_count) = sm_count {
+        if let Some(sm_count) = self.sm_count {
             tally.sums[Account::UnusedSm] = clamped(tally.unused_sm_ns / i128::from(sm_count));
         }
         tally
+    }
+}
+
+impl Tally {
+    /// Takes in the part of the window that follows, before which the device is idle.
+    fn followed_by(mut self, next: Self) -> Self {
+        for (account, sum) in self.sums.iter_mut() {
+            *sum += next.sums[account];
+        }
+        for (account, pieces) in self.pieces.iter_mut() {
+            pieces.merge(next.pieces[account]);
+        }
+        for (account, ns) in self.in_start_up.iter_mut() {
+            *ns += next.in_start_up[account];
+        }
+        for (key, ns) in next.exposed_copies {
+            *self.exposed_copies.entry(key).or_default() += ns;
+        }
+        self.exposed_to_device_ns += next.exposed_to_device_ns;
+        self.exposed_to_host_ns += next.exposed_to_host_ns;
+        self.compute_without_host_copy_ns += next.compute_without_host_copy_ns;
+        self.compute_without_to_device_ns += next.compute_without_to_device_ns;
+        self.compute_without_to_host_ns += next.compute_without_to_host_ns;
+        self.both_ways_copy_ns += next.both_ways_copy_ns;
+        self.exposed_both_ways_ns += next.exposed_both_ways_ns;
+        self.copy_union_ns += next.copy_union_ns;
+        self.copy_overlapped_ns += next.copy_overlapped_ns;
+        self.host_copy_union_ns += next.host_copy_union_ns;
+        self.host_copy_overlapped_ns += next.host_copy_overlapped_ns;
+        self.to_device_union_ns += next.to_device_union_ns;
+        self.to_host_union_ns += next.to_host_union_ns;
+        self.kernel_union_ns += next.kernel_union_ns;
+        self.concurrent_ns += next.concurrent_ns;
+        self.kernel_concurrent_ns += next.kernel_concurrent_ns;
+        self.one_thread_ns += next.one_thread_ns;
+        self.unused_sm_ns += next.unused_sm_ns;
+        self.known_grid_ns += next.known_grid_ns;
+        self.filled_ns += next.filled_ns;
+        self.tail_ns += next.tail_ns;
+        self.occupancy_ns += next.occupancy_ns;
+        self.occupancy_known_ns += next.occupancy_known_ns;
+        for (shape, sums) in next.kernels.into_list() {
+            self.kernels.of(shape, KernelTally::default).add(sums);
+        }
+        self.stretch_count += next.stretch_count;
+        self.longest_stretch = longer(self.longest_stretch, next.longest_stretch);
+        self.exposed_host_copies.append(next.exposed_host_copies);
+        self.busy.append(next.busy);
+        self.kernels_run.append(next.kernels_run);
+        self
     }
 
     /// Over compute time, the part of the SMs that can have a block, tails of the last wave taken off. Kernels
@@ -219,8 +285,7 @@ impl Tally {
         let length = moment.interval.len_ns();
         if moment.account == Account::Idle {
             self.stretch_count += 1;
-            self.longest_stretch =
-                self.longest_stretch.filter(|longest| longest.len_ns() >= length).or(Some(moment.interval));
+            self.longest_stretch = longer(self.longest_stretch, Some(moment.interval));
             return;
         }
         self.busy.push(moment.interval);
@@ -247,14 +312,8 @@ impl Tally {
         self.kernel_concurrent_ns += if moment.kernel_streams > 1 { length } else { 0 };
     }
 
-    fn compute(
-        &mut self,
-        timeline: &Timeline,
-        moment: &Moment,
-        shape: Option<(u32, LaunchShape)>,
-        sm_count: Option<i64>,
-        fits: &[Fit],
-    ) {
+    fn compute(&mut self, measure: &Measure<'_>, moment: &Moment, shape: Option<(u32, LaunchShape)>) {
+        let Measure { timeline, sm_count, fits, .. } = measure;
         let length = moment.interval.len_ns();
         let without = |copies: u32| if copies == 0 { length } else { 0 };
         self.compute_without_host_copy_ns += without(moment.host_copies);
@@ -268,7 +327,7 @@ impl Tally {
                 kernel.faulting_ns += length;
             }
         }
-        if let (Some(blocks), Some(sm_count)) = (moment.blocks, sm_count) {
+        if let (Some(blocks), Some(sm_count)) = (moment.blocks, *sm_count) {
             self.known_grid_ns += length;
             self.filled_ns += length as f64 * (blocks as f64 / sm_count as f64).min(1.0);
             if blocks < sm_count {
@@ -320,6 +379,12 @@ fn fit(properties: Option<&DeviceProperties>, geometry: crate::timeline::Geometr
         _ => 0.0,
     };
     Fit { occupancy, tail_share }
+}
+
+/// The longer of two stretches; of equal ones the first.
+fn longer(first: Option<Interval>, second: Option<Interval>) -> Option<Interval> {
+    let second_ns = second.map_or(0, Interval::len_ns);
+    first.filter(|first| first.len_ns() >= second_ns).or(second)
 }
 
 /// The group that a copy belongs to.

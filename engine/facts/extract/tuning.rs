@@ -76,7 +76,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("convolution_pass_count", passes.len() as i64);
         facts.set("tuned_pass_count", passes.iter().filter(|pass| pass.forward && pass.backward).count() as i64);
     }
-    let of_label = device.idle.ranges.iter().filter(|((_, label), _)| labels.get(*label as usize) == Some(&true));
+    let of_label = device.idle().ranges.iter().filter(|((_, label), _)| labels.get(*label as usize) == Some(&true));
     let host_ns = of_label.map(|(_, idle)| idle.host_ns).fold(0, i64::saturating_add);
     facts.set_some("idle_tuning_host_ns", facts.int("idle_tuning_ns").map(|idle_ns| idle_ns.min(host_ns)));
 }

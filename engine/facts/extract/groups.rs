@@ -1,0 +1,72 @@
+//! The groups of a device's facts, which are extracted side by side.
+
+use super::{
+    Context, DeviceContext, DevicePart, Parents, accounts, ahead, attention, call_rounds, cells, chains, collectives,
+    communication, compiled, copies, device, filled_memory, fine_work, graph_gaps, growing, idle, kernels, late_host,
+    late_starts, lead, metrics, operators, optimizer, pace, phases, product_rows, products, ranges, readbacks,
+    recomputed, replay, round_trips, sequence, shared_stream, sorts, source_lines, steps, streams, syncs, tuning,
+    turns,
+};
+
+/// Extracts a group of a device's facts.
+pub(super) type Extract = fn(&Context<'_>, &DeviceContext, &Parents<'_>, &mut DevicePart);
+
+/// Groups that do not depend on each other. Those that ask for no idle time, or do so last, come first.
+pub(super) const GROUPS: [Extract; 5] =
+    [groups_of_events, replay::extract, facts_of_work, facts_of_time, ranges_and_steps];
+
+/// What the device ran.
+fn facts_of_work(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
+    chains::extract(context, device, &mut part.device);
+    fine_work::extract(context, device, &mut part.device);
+    product_rows::extract(context, device, &mut part.device);
+    turns::extract(context, device, &mut part.device);
+    attention::extract(context, device, &mut part.device);
+    growing::extract(context.timeline, device, &mut part.device);
+    filled_memory::extract(context.timeline, device, &mut part.device);
+    sorts::extract(context, device, &mut part.device);
+    shared_stream::extract(context, device, &mut part.device);
+    collectives::extract(context, device, &mut part.device);
+    compiled::extract(context, device, &mut part.device);
+    cells::extract(context.timeline, device, &mut part.device);
+    recomputed::extract(context.timeline, device, &mut part.device);
+    metrics::extract(context, device, &mut part.device);
+}
+
+/// Where its time went, idle time above all.
+fn facts_of_time(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
+    accounts::extract(context.timeline, device, &mut part.device);
+    accounts::once(context, device, &mut part.device);
+    accounts::places(context.timeline, device, &mut part.device);
+    device::extract(context, device, &mut part.device);
+    idle::extract(context, device, &mut part.device);
+    ahead::extract(context, device, &mut part.device);
+    late_starts::extract(context, device, &mut part.device);
+    graph_gaps::extract(context, device, &mut part.device);
+    readbacks::extract(context, device, &mut part.device);
+    round_trips::extract(context, device, &mut part.device);
+    call_rounds::extract(context, device, &mut part.device);
+    communication::extract(context, device, &mut part.device);
+    optimizer::extract(context, device, &mut part.device);
+    tuning::extract(context, device, &mut part.device);
+    lead::extract(context, device, &mut part.device);
+}
+
+fn groups_of_events(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
+    streams::extract(context, device, parents, part);
+    let kernels = kernels::extract(context, device, parents, part);
+    sequence::extract(context, device, &kernels, part);
+    products::extract(context, device, &kernels, part);
+    operators::extract(context, device, &kernels, part);
+    late_host::extract(context, device, &kernels, part);
+    let copies = copies::extract(context, device, parents, part);
+    let waits = syncs::extract(context, device, parents, part);
+    source_lines::extract(context, device, &source_lines::Groups { kernels, copies, waits }, part);
+}
+
+fn ranges_and_steps(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
+    ranges::extract(context, device, parents, part);
+    steps::extract(context, device, parents, part);
+    pace::extract(device, &mut part.device);
+    phases::extract(context, device, parents, part);
+}
