@@ -27,6 +27,8 @@ const RIGHT_MOST: usize = 8;
 /// Where a page says at which byte the first of what was deleted lies, if any, and the first cell.
 const FIRST_FREED: usize = 1;
 const FIRST_CELL: usize = 5;
+/// How many bytes of the page belong to nothing, in pieces too small for a cell.
+const FRAGMENTS: usize = 7;
 /// Bytes of a page that SQLite wants at least.
 const LEAST_USABLE: usize = 480;
 /// What a cell of a leaf leaves of a page at least, else its row goes on elsewhere.
@@ -337,14 +339,16 @@ impl<'page> Listed<'page> {
     }
 
     /// Whether no cell lies before the others of the list: SQLite keeps where the first one begins, so that a count that lost
-    /// one shows. What was deleted may lie there.
+    /// one shows. What was deleted may lie there, and bytes that are too few for a cell.
     fn is_whole(&self) -> bool {
         let number = |at: usize| Some(usize::from(u16::from_be_bytes([*self.page.get(at)?, *self.page.get(at + 1)?])));
         let (freed, begin) = (number(FIRST_FREED), number(FIRST_CELL));
         // A number of two bytes holds no 65,536.
         let begin = begin.map(|begin| if begin == 0 { 1 << 16 } else { begin });
         let least = (0..self.count).filter_map(|index| self.at(index)).min().unwrap_or(self.page.len());
-        freed != Some(0) || begin == Some(least)
+        let fragments = self.page.get(FRAGMENTS).copied().map(usize::from);
+        let apart = begin.and_then(|begin| least.checked_sub(begin));
+        freed != Some(0) || apart.zip(fragments).is_some_and(|(apart, fragments)| apart <= fragments)
     }
 
     /// Where a cell begins.

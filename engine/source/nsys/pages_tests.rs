@@ -84,6 +84,31 @@ fn filled(path: &Path, page_bytes: usize, rows: Vec<(i64, [Value; 3], bool)>) {
     db.execute_batch("COMMIT").unwrap();
 }
 
+/// SQLite leaves bytes that are too few for a cell where it put a smaller one, and where the cells begin once that is deleted too.
+#[test]
+fn bytes_that_are_too_few_for_a_cell_may_lie_before_the_first() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let db = created(file.path(), 4_096, "start INT, text TEXT, textId INTEGER");
+    let insert = |id: i64, length: usize| {
+        let text = "x".repeat(length);
+        db.execute(&format!("INSERT INTO {TABLE} (rowid, start, text) VALUES (?1, 7, ?2)"), (id, text)).unwrap();
+    };
+    let delete = |id: i64| db.execute(&format!("DELETE FROM {TABLE} WHERE rowid = ?1"), [id]).unwrap();
+    for id in [1, 2, 3] {
+        insert(id, 20);
+    }
+    delete(2);
+    insert(4, 18);
+    delete(3);
+    delete(4);
+    let page = std::fs::read(file.path()).unwrap();
+    let all = (i64::MIN, i64::MAX);
+    let table = plain(file.path()).unwrap();
+    let begin = 4_096 * (table.root as usize - 1);
+    assert_eq!(page[begin + FRAGMENTS], 2, "SQLite has done so");
+    assert_eq!(from_pages(file.path(), &table, all), Ok(from_sqlite(file.path(), all)));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
