@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::number;
 
 /// What rules count: a noun of theirs ends in one of these.
-const NOUNS: [(&str, &str); 42] = [
+const NOUNS: [(&str, &str); 43] = [
     ("allocations", "allocation"),
     ("blocks", "block"),
     ("calls", "call"),
@@ -24,6 +24,7 @@ const NOUNS: [(&str, &str); 42] = [
     ("memsets", "memset"),
     ("migrations", "migration"),
     ("names", "name"),
+    ("nodes", "node"),
     ("operations", "operation"),
     ("operators", "operator"),
     ("passes", "pass"),

@@ -43,6 +43,7 @@ mod readers {
     mod damage;
     mod damaged_traces;
     mod fixtures;
+    pub(crate) mod host_turns;
     mod kineto;
     pub(crate) mod kineto_operators;
     mod kineto_pages;

@@ -105,6 +105,20 @@ pub(super) const COPIES: &[Fact] = &[
         "Whether no stream runs two of these: kernels, copies to the device, copies to the host. Absent where no kernel runs, or no copy between host and device.",
     ),
     fact(
+        "page_locking_call_count",
+        Int,
+        CudaApi,
+        OneTime,
+        "Calls of the recording that lock pages of the host (`cudaHostAlloc`, `cudaHostRegister`); absent without any.",
+    ),
+    fact(
+        "pinned_copy_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "Copies of the whole recording from or to such memory; absent where no call locks any.",
+    ),
+    fact(
         "pinned_h2d_gb_per_s",
         Float,
         CudaTrace,

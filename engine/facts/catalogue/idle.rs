@@ -394,6 +394,20 @@ pub(super) const DETAIL: &[Fact] = &[
     fact("idle_poll_sleep_ns", Int, OsRuntime, ExtensiveWithGaps, "How much of the blocked time these sleeps take."),
     fact("idle_poll_sleep_call", Text, OsRuntime, Incomparable, "The call that asks."),
     fact(
+        "idle_host_between_os_calls_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "The part of idle_host_ns that lies between two calls of the function of the OS that most of idle_blocked_ns lies in, in pieces of 20 us at most.",
+    ),
+    fact(
+        "idle_host_between_os_calls_count",
+        Int,
+        OsRuntime,
+        Extensive,
+        "How many pieces that are; absent without any.",
+    ),
+    fact(
         "scheduler_captured",
         Bool,
         CudaApi,

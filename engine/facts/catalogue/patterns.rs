@@ -3,7 +3,7 @@
 use super::FactType::{Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
-use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo};
+use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, OsRuntime};
 
 /// Work that is cut too fine.
 pub(super) const FINE_WORK: &[Fact] = &[
@@ -238,6 +238,25 @@ pub(super) const TURNS: &[Fact] = &[
         DeviceInfo,
         Incomparable,
         "When that row begins; absent without any.",
+    ),
+    fact(
+        "locked_turn_count",
+        Int,
+        OsRuntime,
+        Extensive,
+        "How often a thread that launches work of this device got a lock (`pthread_mutex_lock`) within 0.1 ms after another such thread had waited for the device, and called CUDA within 0.1 ms: the lock is held around the work. Absent, as what follows, without any.",
+    ),
+    fact("locked_turn_thread_count", Int, OsRuntime, Intensive, "The threads that wait for these locks."),
+    fact("locked_turn_call", Text, OsRuntime, Incomparable, "The call in which they do so for longest."),
+    fact("locked_turn_wait_ns", Int, OsRuntime, Extensive, "For how long they do so, all threads together."),
+    fact("locked_turn_longest_ns", Int, OsRuntime, OneTime, "The longest of these waits."),
+    fact("locked_turn_longest_start_ns", Int, OsRuntime, Incomparable, "When that begins."),
+    fact(
+        "locked_turn_won_ns",
+        Int,
+        OsRuntime,
+        Extensive,
+        "What is won at best without these locks: no more than the thread waits that waits least, and than the window without the time that the warps of all kernels, or the link, are taken.",
     ),
     fact("host_wait_turn_count", Int, DeviceInfo, Extensive, "The same, where the host waits in between."),
     fact("host_wait_turn_ns", Int, DeviceInfo, Extensive, "What is won when all these run at the same time."),

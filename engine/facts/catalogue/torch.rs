@@ -30,6 +30,27 @@ pub(super) const TORCH: &[Fact] = &[
     ),
     fact("recomputed_kernel", Text, Nvtx, Incomparable, "The kernel among them with most time; absent without any."),
     fact(
+        "backward_node_count",
+        Int,
+        Nvtx,
+        Extensive,
+        "Nodes of the backward pass (`autograd::engine::evaluate_function`) in the window, none of them within another; absent where none is looked through for NaN.",
+    ),
+    fact(
+        "nan_checked_node_count",
+        Int,
+        Nvtx,
+        Extensive,
+        "Those in which a result is looked through for NaN (`aten::isnan`) and the answer is read back (`aten::item`), as anomaly detection of autograd does in each; absent without any.",
+    ),
+    fact(
+        "nan_check_ns",
+        Int,
+        Nvtx,
+        Extensive,
+        "How long the host is in these checks, from the test to the answer; absent without any.",
+    ),
+    fact(
         "recurrent_cell_count",
         Int,
         Nvtx,

@@ -76,6 +76,13 @@ pub(super) const STREAMS: &[Fact] = &[
     ),
     fact("kernel_stream_count", Int, CudaTrace, Intensive, "Streams that ran kernels or graphs."),
     fact(
+        "thread_stream_count",
+        Int,
+        CudaApi,
+        Intensive,
+        "The most streams that one thread is the first to launch kernels or graphs to; absent where no thread is known.",
+    ),
+    fact(
         "created_stream_count",
         Int,
         CudaApi,

@@ -1,11 +1,11 @@
 //! The groups of a device's facts, which are extracted side by side.
 
 use super::{
-    Context, DeviceContext, DevicePart, Parents, accounts, ahead, attention, call_rounds, cells, chains, collectives,
-    communication, compiled, copies, device, filled_memory, fine_work, graph_gaps, growing, idle, kernels, late_host,
-    late_starts, lead, metrics, operators, optimizer, pace, phases, product_rows, products, ranges, readbacks,
-    recomputed, replay, round_trips, sequence, shared_stream, sorts, source_lines, steps, streams, syncs, tuning,
-    turns,
+    Context, DeviceContext, DevicePart, Parents, accounts, ahead, attention, between_os_calls, call_rounds, cells,
+    chains, collectives, communication, compiled, copies, device, filled_memory, fine_work, graph_gaps, growing, idle,
+    kernels, late_host, late_starts, lead, locked_turns, metrics, nan_checks, operators, optimizer, pace, page_locked,
+    phases, product_rows, products, ranges, readbacks, recomputed, replay, round_trips, sequence, shared_stream, sorts,
+    source_lines, steps, streams, syncs, tuning, turns,
 };
 
 /// Extracts a group of a device's facts.
@@ -30,6 +30,9 @@ fn facts_of_work(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>,
     compiled::extract(context, device, &mut part.device);
     cells::extract(context.timeline, device, &mut part.device);
     recomputed::extract(context.timeline, device, &mut part.device);
+    nan_checks::extract(context.timeline, device, &mut part.device);
+    locked_turns::extract(context, device, &mut part.device);
+    page_locked::extract(context, device, &mut part.device);
     metrics::extract(context, device, &mut part.device);
 }
 
@@ -46,6 +49,7 @@ fn facts_of_time(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>,
     readbacks::extract(context, device, &mut part.device);
     round_trips::extract(context, device, &mut part.device);
     call_rounds::extract(context, device, &mut part.device);
+    between_os_calls::extract(context, device, &mut part.device);
     communication::extract(context, device, &mut part.device);
     optimizer::extract(context, device, &mut part.device);
     tuning::extract(context, device, &mut part.device);

@@ -44,7 +44,7 @@ pub(super) struct Passed {
     pub(super) has_communication: bool,
     launch_number: i64,
     /// By stream; the last stands for work of no known stream.
-    streams: Vec<OfStream>,
+    pub(super) streams: Vec<OfStream>,
     /// How long kernels run in the window; `None` where there are none.
     pub(super) kernel_median_ns: Option<i64>,
     /// How long the calls took that launched kernels, and from each call to the first that it asked for; `None` where there are
@@ -75,7 +75,8 @@ impl OfShape {
 /// The work of one stream.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct OfStream {
-    first_thread: Option<u32>,
+    /// The thread that asks for it first.
+    pub(super) first_thread: Option<u32>,
     /// Whether several threads ask for it.
     pub(super) has_several_threads: bool,
     /// Whether kernels that compute, or graphs, are among it.

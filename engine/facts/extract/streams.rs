@@ -1,7 +1,8 @@
 //! Facts of streams, and of how a device's streams were used together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::once::Passed;
 use super::{Context, DeviceContext, DevicePart, Parents};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::OpKind;
@@ -90,6 +91,7 @@ fn of_device(context: &Context<'_>, device: &DeviceContext, totals: &Totals, fac
     facts.set("active_stream_count", totals.active_count);
     facts.set("active_created_stream_count", totals.active_created_count);
     facts.set("kernel_stream_count", totals.with_kernels_count);
+    facts.set_some("thread_stream_count", of_one_thread(device.passed(context)));
     facts.set_some("blocking_stream_count", totals.knows_created.then_some(totals.active_blocking_count));
     if totals.knows_kinds && totals.kernel_ns > 0 {
         facts.set("default_stream_kernel_share", totals.default_kernel_ns as f64 / totals.kernel_ns as f64);
@@ -99,6 +101,15 @@ fn of_device(context: &Context<'_>, device: &DeviceContext, totals: &Totals, fac
     if !context.timeline.api.is_empty() {
         facts.set("created_stream_count", created(context, device));
     }
+}
+
+/// The most streams that one thread is the first to launch kernels to; `None` where no thread is known.
+fn of_one_thread(passed: &Passed) -> Option<i64> {
+    let mut counts: BTreeMap<u32, i64> = BTreeMap::new();
+    for thread in passed.streams.iter().filter(|stream| stream.has_compute).filter_map(|stream| stream.first_thread) {
+        *counts.entry(thread).or_default() += 1;
+    }
+    counts.into_values().max()
 }
 
 /// What each stream ran, by its index.

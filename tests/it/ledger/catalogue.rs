@@ -10,6 +10,7 @@ use coldspot::limits::MAX_THREAD_COUNT;
 use coldspot::source::{Limits, ReadOptions};
 use rusqlite::Connection;
 
+use crate::readers::host_turns;
 use crate::readers::kineto_operators::{filled, made_again, pieces};
 use crate::replays::along::choices;
 use crate::support::analysis::{facts, facts_of, try_timeline};
@@ -336,6 +337,14 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&of_trace(&made_again("aten::full"))));
     set.extend(names_in(&of_trace(&filled(120, 180))));
     set.extend(names_in(&of_trace(&pieces("aten::upsample_bilinear2d"))));
+    set.extend(names_in(&of_trace(&host_turns::nan_checks(&["aten::isnan", "aten::item"]))));
+    let (turns, reads) = (host_turns::two_threads("pthread_mutex_lock"), host_turns::small_reads(2));
+    for threads in [turns, reads, host_turns::locked_pages("pinned")] {
+        let folder = temp::folder();
+        let path = folder.path().join("run.sqlite");
+        host_turns::program(&threads).write(SchemaVersion::Nsys2025, &path);
+        set.extend(names_in(&facts(&path)));
+    }
     set.extend(names_in(&facts(&choices(24).write().1)));
     set.extend(names_in(&lossy()));
     set.extend(names_in(&of_either()));

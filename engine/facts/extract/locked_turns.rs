@@ -1,0 +1,167 @@
+//! Threads that take turns at a device because they hold a lock around its work: one of them gets the lock when another has waited for
+//! what it had launched, and launches then.
+
+use std::collections::BTreeMap;
+
+use foldhash::HashMap;
+
+use super::{Context, DeviceContext};
+use crate::facts::Entity;
+use crate::ledger::OpKind;
+use crate::text::paths::without_folders;
+use crate::timeline::api::ApiClass;
+use crate::timeline::columns::{Direction, KernelShape};
+use crate::timeline::interval::Interval;
+use crate::timeline::{DeviceProperties, NONE, NameId, Timeline};
+
+/// Calls of the OS that ask for a lock.
+const LOCKS: [&str; 4] =
+    ["pthread_mutex_lock", "pthread_mutex_timedlock", "pthread_rwlock_wrlock", "pthread_spin_lock"];
+/// The thread that waited for the device lets the lock go within this time, and the one that gets it calls CUDA within it.
+const HANDOVER_NS: i64 = 100_000;
+/// Waits that end so close together are few: so many are looked at before one of another thread.
+const NEAR: usize = 8;
+/// Warps that an SM holds, of GPUs whose number is not known.
+const WARPS_PER_SM: i64 = 64;
+/// Threads of a warp.
+const WARP: i64 = 32;
+
+/// The turns of one device.
+#[derive(Debug, Default)]
+struct Turns {
+    count: i64,
+    /// By thread, for how long it was in calls that such turns begin with.
+    waits_ns: BTreeMap<u32, i64>,
+    /// By name of the call.
+    names: BTreeMap<NameId, i64>,
+    longest: Option<Interval>,
+}
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let timeline = context.timeline;
+    let is_lock = locks(timeline);
+    if !is_lock.contains(&true) {
+        return;
+    }
+    let threads = launching(timeline, device);
+    if threads.len() < 2 {
+        return;
+    }
+    let waits = waits(context, &threads);
+    let mut turns = Turns::default();
+    let all = &timeline.os_calls;
+    for ((lock, thread), name) in all.times.iter().zip(&all.thread).zip(&all.name) {
+        let part = lock.clip(device.window());
+        let is_asked = part.len_ns() > 0 && threads.contains_key(thread) && is_lock.get(*name as usize) == Some(&true);
+        if is_asked && is_handed_over(&waits, lock, *thread) && calls_next(context, *thread, lock.end) {
+            turns.count += 1;
+            *turns.waits_ns.entry(*thread).or_default() += part.len_ns();
+            *turns.names.entry(*name).or_default() += part.len_ns();
+            turns.longest = turns.longest.filter(|longest| longest.len_ns() >= part.len_ns()).or(Some(part));
+        }
+    }
+    set(timeline, device, &turns, facts);
+}
+
+fn set(timeline: &Timeline, device: &DeviceContext, turns: &Turns, facts: &mut Entity) {
+    let (Some(longest), Some((name, _))) = (turns.longest, turns.names.iter().max_by_key(|(_, ns)| **ns)) else {
+        return;
+    };
+    facts.set("locked_turn_count", turns.count);
+    facts.set("locked_turn_thread_count", turns.waits_ns.len() as i64);
+    facts.set("locked_turn_call", without_folders(timeline.name(*name)));
+    facts.set("locked_turn_wait_ns", turns.waits_ns.values().copied().fold(0, i64::saturating_add));
+    facts.set("locked_turn_longest_ns", longest.len_ns());
+    facts.set("locked_turn_longest_start_ns", longest.start);
+    facts.set("locked_turn_won_ns", won_ns(timeline, device, turns));
+}
+
+/// What is won at best without them: the thread that waited least still takes the rest of its time, and the device what its warps and its
+/// link take.
+fn won_ns(timeline: &Timeline, device: &DeviceContext, turns: &Turns) -> i64 {
+    let least_wait_ns = turns.waits_ns.values().copied().min().unwrap_or(0);
+    let shares = warp_shares(timeline, device.properties(timeline));
+    let (mut kernels_ns, mut to_device_ns, mut to_host_ns) = (0.0, 0, 0);
+    for op in device.ops.in_window() {
+        let part_ns = op.interval().clip(device.window()).len_ns();
+        match (op.kind, timeline.copies.direction.get(op.index as usize)) {
+            (OpKind::Kernel, _) => {
+                let shape = timeline.kernels.shape.get(op.index as usize);
+                let share = shape.and_then(|shape| shares.get(*shape as usize)).copied();
+                kernels_ns += part_ns as f64 * share.unwrap_or(1.0);
+            }
+            (OpKind::Graph, _) => kernels_ns += part_ns as f64,
+            (OpKind::Copy, Some(Direction::HostToDevice)) => to_device_ns += part_ns,
+            (OpKind::Copy, Some(Direction::DeviceToHost)) => to_host_ns += part_ns,
+            _ => {}
+        }
+    }
+    let left_ns = (kernels_ns as i64).max(to_device_ns).max(to_host_ns);
+    least_wait_ns.min(device.window().len_ns() - left_ns).max(0)
+}
+
+/// The part of the warps of a device that each kernel shape takes; all where it is not known.
+fn warp_shares(timeline: &Timeline, properties: Option<&DeviceProperties>) -> Vec<f64> {
+    let sm_count = properties.and_then(|known| known.sm_count);
+    let per_sm = properties.and_then(|known| known.max_warps_per_sm).unwrap_or(WARPS_PER_SM);
+    let share = |shape: &KernelShape| {
+        let geometry = timeline.geometries.get(shape.geometry as usize).filter(|known| known.grid_blocks > 0);
+        let warps = geometry.map(|known| known.grid_blocks as f64 * ((known.block_threads + WARP - 1) / WARP) as f64);
+        let room = sm_count.map(|sms| (sms.max(1) * per_sm.max(1)) as f64);
+        warps.zip(room).map_or(1.0, |(warps, room)| (warps / room).min(1.0))
+    };
+    timeline.kernels.shapes.iter().map(share).collect()
+}
+
+/// By name, whether it asks for a lock.
+fn locks(timeline: &Timeline) -> Vec<bool> {
+    let mut is_lock = vec![false; timeline.names.len()];
+    for name in &timeline.os_calls.name {
+        if let Some(known) = is_lock.get_mut(*name as usize).filter(|known| !**known) {
+            *known = LOCKS.contains(&timeline.name(*name));
+        }
+    }
+    is_lock
+}
+
+/// How much each thread launches of what a device runs.
+fn launching(timeline: &Timeline, device: &DeviceContext) -> HashMap<u32, usize> {
+    let mut threads: HashMap<u32, usize> = HashMap::default();
+    for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
+        let thread = op.call(timeline).and_then(|call| timeline.api.thread.get(call as usize)).copied();
+        if let Some(thread) = thread.filter(|thread| *thread != NONE) {
+            *threads.entry(thread).or_default() += 1;
+        }
+    }
+    threads
+}
+
+/// When calls of these threads that wait for the device return, in time order.
+fn waits(context: &Context<'_>, threads: &HashMap<u32, usize>) -> Vec<(i64, u32)> {
+    let api = &context.timeline.api;
+    let is_wait = |name: &NameId| {
+        let class = context.calls.class.get(*name as usize);
+        matches!(class, Some(ApiClass::Wait(_) | ApiClass::CopyBlocking))
+    };
+    let calls = api.times.iter().zip(&api.thread).zip(&api.name);
+    let waits = calls.filter(|((_, thread), name)| threads.contains_key(thread) && is_wait(name));
+    let mut waits: Vec<(i64, u32)> = waits.map(|((times, thread), _)| (times.end, *thread)).collect();
+    waits.sort_unstable();
+    waits
+}
+
+/// Whether another thread's wait for the device ended while a lock was waited for, right before it was had.
+fn is_handed_over(waits: &[(i64, u32)], lock: Interval, thread: u32) -> bool {
+    let before = &waits[..waits.partition_point(|(end, _)| *end <= lock.end)];
+    let since = lock.start.max(lock.end.saturating_sub(HANDOVER_NS));
+    let near = before.iter().rev().take(NEAR).take_while(|(end, _)| *end > since);
+    near.into_iter().any(|(_, of)| *of != thread)
+}
+
+/// Whether a thread calls CUDA right after a moment.
+fn calls_next(context: &Context<'_>, thread: u32, moment: i64) -> bool {
+    let (api, calls) = (&context.timeline.api, context.calls.of_thread(thread));
+    let start = |call: &u32| api.times.at(*call as usize).start;
+    let next = calls.get(calls.partition_point(|call| start(call) < moment));
+    next.is_some_and(|call| start(call).saturating_sub(moment) <= HANDOVER_NS)
+}

@@ -1,0 +1,83 @@
+//! Facts of a backward pass whose nodes are looked through for NaN one by one, as autograd's anomaly detection does.
+
+use super::DeviceContext;
+use crate::facts::Entity;
+use crate::timeline::columns::{Label, RangeKind};
+use crate::timeline::interval::Interval;
+use crate::timeline::{ThreadRanges, Timeline};
+
+/// How PyTorch begins the names of the ranges of nodes of the backward pass.
+const NODE: &str = "autograd::engine::evaluate_function";
+/// What looks for NaN, and what reads the answer back.
+const TEST: &str = "aten::isnan";
+const ANSWER: &str = "aten::item";
+
+/// What a range is to a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Node,
+    Test,
+    Answer,
+    Other,
+}
+
+impl Role {
+    fn of(timeline: &Timeline, label: &Label) -> Self {
+        match timeline.name(label.name) {
+            _ if label.kind == RangeKind::PythonFrame => Self::Other,
+            TEST => Self::Test,
+            ANSWER => Self::Answer,
+            name if name.starts_with(NODE) => Self::Node,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The nodes of a backward pass.
+#[derive(Debug, Default)]
+struct Checks {
+    node_count: i64,
+    /// Those in which a result is tested, and the answer read back.
+    checked_count: i64,
+    /// From the test to the answer, in all of them.
+    sum_ns: i64,
+}
+
+impl Checks {
+    fn add(&mut self, ranges: &ThreadRanges, roles: &[Role], window: Interval) {
+        let (mut node_end, mut is_checked, mut test): (i64, bool, Option<i64>) = (i64::MIN, false, None);
+        for (times, label) in ranges.times.iter().zip(&ranges.label).filter(|(times, _)| times.overlap_ns(window) > 0) {
+            match roles.get(*label as usize) {
+                Some(Role::Node) if times.start >= node_end => {
+                    self.node_count += 1;
+                    (node_end, is_checked, test) = (times.end, false, None);
+                }
+                Some(Role::Test) if times.end <= node_end => test = test.or(Some(times.start)),
+                Some(Role::Answer) if times.end <= node_end => {
+                    let Some(begun) = test.take() else { continue };
+                    self.sum_ns = self.sum_ns.saturating_add(Interval::new(begun, times.end).clip(window).len_ns());
+                    self.checked_count += i64::from(!is_checked);
+                    is_checked = true;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+    let roles: Vec<Role> = timeline.ranges.labels.iter().map(|label| Role::of(timeline, label)).collect();
+    if ![Role::Node, Role::Test, Role::Answer].iter().all(|role| roles.contains(role)) {
+        return;
+    }
+    let mut checks = Checks::default();
+    let threads = timeline.ranges.threads.iter();
+    for ranges in threads.filter(|ranges| device.is_of(timeline.process_of(ranges.thread))) {
+        checks.add(ranges, &roles, device.window());
+    }
+    if checks.checked_count > 0 {
+        facts.set("backward_node_count", checks.node_count);
+        facts.set("nan_checked_node_count", checks.checked_count);
+        facts.set("nan_check_ns", checks.sum_ns);
+    }
+}

@@ -1,0 +1,144 @@
+//! Threads that hold a lock around the work of a GPU, loops of small reads, memory that is locked and not copied, and backward passes that
+//! are looked through for NaN.
+
+use serde_json::Value;
+
+use super::kineto::{device, facts};
+use crate::support::project::Project;
+use crate::support::trace::checkpointed_trace;
+use crate::support::{Scenario, SchemaVersion};
+
+/// A program of these threads.
+pub fn program(threads: &str) -> Scenario {
+    let kernel = "k = { run_us = 100, grid = [54, 1, 1], block = [256, 1, 1] }";
+    Scenario::parse(&format!("about = \"Threads.\"\n[kernel]\n{kernel}\n{threads}"))
+}
+
+/// The facts of its GPU.
+fn of_threads(threads: &str) -> Value {
+    let project = Project::empty();
+    program(threads).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+    project.facts()["devices"][0].clone()
+}
+
+/// Two threads, each of which waits in a call of this name before its work, the second half a turn behind the first.
+pub fn two_threads(call: &str) -> String {
+    thread(call, 13, 0) + &thread(call, 14, 135)
+}
+
+fn thread(call: &str, stream: i64, start_us: i64) -> String {
+    format!(
+        r#"
+        [[thread]]
+        name = "of stream {stream}"
+        start_us = {start_us}
+        script = [
+          {{ repeat = {{ times = 20, do = [
+            {{ os = {{ call = "{call}", us = 160 }} }},
+            {{ launch = {{ kernel = "k", stream = {stream} }} }},
+            {{ sync = {{ api = "cudaStreamSynchronize", stream = {stream} }} }},
+          ] }} }},
+        ]
+        "#
+    )
+}
+
+#[test]
+fn a_lock_that_is_had_when_another_thread_is_done_with_the_gpu_is_a_turn() {
+    let told = of_threads(&two_threads("pthread_mutex_lock"));
+    let int = |name: &str| told[name].as_i64().unwrap_or(-1);
+    assert_eq!((int("locked_turn_thread_count"), int("thread_stream_count")), (2, 1), "{told:#}");
+    assert!((38..=39).contains(&int("locked_turn_count")), "{told:#}");
+    assert_eq!(told["locked_turn_call"], "pthread_mutex_lock");
+    let (wait_ns, won_ns, window_ns) = (int("locked_turn_wait_ns"), int("locked_turn_won_ns"), int("window_ns"));
+    assert!((38 * 150_000..=39 * 160_000).contains(&wait_ns), "{wait_ns}");
+    // No more than half of the time is left when both run beside each other.
+    assert!(won_ns <= wait_ns / 2 && won_ns < window_ns, "{won_ns} of {window_ns}");
+    assert!(won_ns >= window_ns / 2, "{won_ns} of {window_ns}");
+}
+
+#[test]
+fn other_waits_and_threads_that_work_by_themselves_take_no_turns() {
+    let is_told = |threads: &str| !of_threads(threads)["locked_turn_count"].is_null();
+    assert!(!is_told(&two_threads("read")), "no lock");
+    assert!(!is_told(&thread("pthread_mutex_lock", 13, 0)), "one thread");
+}
+
+/// A loop that reads before each launch in small pieces, with so long between two of them.
+pub fn small_reads(apart_us: i64) -> String {
+    format!(
+        r#"
+        [[thread]]
+        script = [
+          {{ repeat = {{ times = 10, do = [
+            {{ repeat = {{ times = 50, do = [
+              {{ os = {{ call = "fread", us = 3 }} }},
+              {{ host = {{ us = {apart_us} }} }},
+            ] }} }},
+            {{ launch = {{ kernel = "k" }} }},
+            {{ sync = {{ api = "cudaDeviceSynchronize" }} }},
+          ] }} }},
+        ]
+        "#
+    )
+}
+
+#[test]
+fn short_host_code_between_calls_of_one_function_is_told() {
+    let told = |apart_us: i64| {
+        let device = of_threads(&small_reads(apart_us));
+        let int = |name: &str| device[name].as_i64();
+        (int("idle_host_between_os_calls_count"), int("idle_host_between_os_calls_ns"))
+    };
+    // Before the first launch nothing is idle; between the last read and the launch it is another's time.
+    assert_eq!(told(2), (Some(9 * 49), Some(9 * 49 * 2_000)));
+    assert_eq!(told(20), (Some(9 * 49), Some(9 * 49 * 20_000)));
+    assert_eq!(told(21), (None, Some(0)), "work of its own");
+}
+
+/// A program that locks pages of the host, and then copies from memory of this kind.
+pub fn locked_pages(host: &str) -> String {
+    format!(
+        r#"
+        [[thread]]
+        script = [
+          {{ call = {{ api = "cudaHostAlloc", us = 50 }} }},
+          {{ memcpy = {{ dir = "h2d", host = "{host}", bytes = 1_000_000, gb_per_s = 10 }} }},
+          {{ repeat = {{ times = 10, do = [{{ launch = {{ kernel = "k" }} }}] }} }},
+          {{ sync = {{ api = "cudaDeviceSynchronize" }} }},
+        ]
+        "#
+    )
+}
+
+#[test]
+fn copies_from_locked_pages_are_counted_where_pages_are_locked() {
+    let told = |threads: &str| {
+        let device = of_threads(threads);
+        (device["page_locking_call_count"].as_i64(), device["pinned_copy_count"].as_i64())
+    };
+    assert_eq!(told(&locked_pages("pageable")), (Some(1), Some(0)));
+    assert_eq!(told(&locked_pages("pinned")), (Some(1), Some(1)));
+    assert_eq!(told(&locked_pages("pinned").replace("cudaHostAlloc", "cudaMalloc")), (None, None));
+}
+
+/// A trace whose backward nodes run these operators.
+pub fn nan_checks(operators: &[&str]) -> String {
+    checkpointed_trace(4, "AddmmBackward0", operators)
+}
+
+#[test]
+fn nodes_of_the_backward_pass_that_are_looked_through_for_nan_are_counted() {
+    let told = |operators: &[&str]| {
+        let facts = facts(nan_checks(operators));
+        ["backward_node_count", "nan_checked_node_count", "nan_check_ns"].map(|name| device(&facts, name))
+    };
+    // From the begin of the test to the end of the answer, 18 us, in each of four steps.
+    assert_eq!(told(&["aten::isnan", "aten::item"]), [4, 4, 4 * 18_000]);
+    assert_eq!(
+        told(&["aten::isnan", "aten::any", "aten::item", "aten::isnan", "aten::item"]),
+        [4, 4, 4 * (28_000 + 18_000)]
+    );
+    assert_eq!(told(&["aten::isnan", "aten::mul"]), [-1; 3], "nothing is read back");
+    assert_eq!(told(&["aten::item", "aten::isnan"]), [-1; 3], "not the answer");
+}
