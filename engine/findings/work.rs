@@ -150,6 +150,8 @@ pub struct GainStep {
     pub of_count: Option<i64>,
     /// The part of the window that rounds of launches take; absent where that is nearly all, and of steps that a range tells.
     pub covered_share: Option<f64>,
+    /// Whether most kernels are of graphs and were recorded one by one: what that costs is not taken off.
+    pub is_of_graph_kernels: bool,
 }
 
 /// What gains are told of: a program's step, or what its launches repeat, which may be a layer.
@@ -365,7 +367,9 @@ pub(super) fn gain_step(device: &Entity) -> Option<GainStep> {
     // A step may be left out at each end.
     let of_count = device.int("replay_of_step_count").filter(|all| *all > count.saturating_add(2));
     let recorded_step_ns = device.int("replay_recorded_step_ns").filter(|recorded_ns| *recorded_ns != step_ns);
-    let step = GainStep { step_ns, recorded_step_ns, count, of_count, covered_share };
+    let of_graphs = device.int("graph_kernel_count").unwrap_or(0);
+    let is_of_graph_kernels = device.int("kernel_count").is_some_and(|all| of_graphs > all / 2);
+    let step = GainStep { step_ns, recorded_step_ns, count, of_count, covered_share, is_of_graph_kernels };
     let is_median =
         |median_ns: i64| (step.step_ns - median_ns).abs() as f64 <= LEAST_STEP_DIFFERENCE * median_ns as f64;
     (covered_share.is_some() || !device.int("step_median_ns").is_some_and(is_median)).then_some(step)

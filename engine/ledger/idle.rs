@@ -79,11 +79,13 @@ pub struct HostBesideCopies {
     pub host_ns: i64,
     /// What of it the thread waits for the device, is in a copy call, or launches what comes next: a copy that blocks lets it launch no earlier.
     pub waiting_ns: i64,
+    /// What of it the thread compiles or loads code, manages memory or sets up, each a cause of its own.
+    pub other_causes_ns: i64,
 }
 
 impl HostBesideCopies {
     pub(super) const fn new(copies: Copies, stretch: Interval) -> Self {
-        Self { copies, stretch_ns: stretch.len_ns(), host_ns: 0, waiting_ns: 0 }
+        Self { copies, stretch_ns: stretch.len_ns(), host_ns: 0, waiting_ns: 0, other_causes_ns: 0 }
     }
 
     /// Adds a piece of the stretch. Memory that is allocated, code that is loaded and the like are no matter of the copies.
@@ -92,6 +94,9 @@ impl HostBesideCopies {
             Account::IdleHost => self.host_ns += piece.len_ns(),
             Account::IdleSync | Account::IdleQuery | Account::IdleCopyCall | Account::IdleLaunch => {
                 self.waiting_ns += piece.len_ns()
+            }
+            Account::IdleCompile | Account::IdleLoad | Account::IdleAllocate | Account::IdleInit => {
+                self.other_causes_ns += piece.len_ns();
             }
             _ => {}
         }

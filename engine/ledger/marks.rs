@@ -3,7 +3,7 @@
 use foldhash::{HashMap, HashSet};
 
 use super::activity::Activity;
-use crate::timeline::api::{ApiClass, MemoryCall, is_graph_launch, memory_call};
+use crate::timeline::api::{ApiClass, MemoryCall, instantiates_graph, is_graph_launch, memory_call};
 use crate::timeline::columns::{Direction, HostMemory};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId, Timeline};
@@ -26,6 +26,7 @@ const FIRST_FREE_COUNT: usize = 4;
 pub(super) fn mark(timeline: &Timeline, class: &[ApiClass], activity: &mut [Activity]) {
     mark_copies(timeline, activity);
     mark_first_launches(timeline, class, activity);
+    mark_first_graph_launches(timeline, class, activity);
     mark_slow_setup(timeline, class, activity);
     mark_first_frees(timeline, class, activity);
 }
@@ -70,6 +71,45 @@ fn mark_first_launches(timeline: &Timeline, class: &[ApiClass], activity: &mut [
             && let Some(activity @ Activity::Launch) = activity.get_mut(call as usize)
         {
             *activity = Activity::Load;
+        }
+    }
+}
+
+/// A graph's first launch that takes so many times as long as later ones uploads it.
+const SLOW_GRAPH_FACTOR: i64 = 2;
+
+/// The first launch of a graph uploads it to the device: that belongs to building it. Which graph a launch is of is not recorded, so of
+/// the launches of a thread the next after an instantiation counts.
+fn mark_first_graph_launches(timeline: &Timeline, class: &[ApiClass], activity: &mut [Activity]) {
+    let api = &timeline.api;
+    let of_graphs = |(name, class): (NameId, &ApiClass)| match class {
+        ApiClass::Launch if is_graph_launch(timeline.name(name)) => Some((name, true)),
+        ApiClass::Init if instantiates_graph(timeline.name(name)) => Some((name, false)),
+        _ => None,
+    };
+    let names: HashMap<NameId, bool> = (0_u32..).zip(class).filter_map(of_graphs).collect();
+    if !names.values().any(|is_launch| !is_launch) {
+        return;
+    }
+    let mut calls: Vec<(u32, i64, u32, bool)> = Vec::new();
+    for ((name, thread), call) in api.name.iter().zip(&api.thread).zip(0_u32..) {
+        if let Some(is_launch) = names.get(name) {
+            calls.push((*thread, api.times.start(call as usize), call, *is_launch));
+        }
+    }
+    calls.sort_unstable();
+    let length_ns = |call: u32| api.times.get(call as usize).map_or(0, Interval::len_ns);
+    let is_first = |pair: &[(u32, i64, u32, bool)]| pair[0].0 == pair[1].0 && !pair[0].3 && pair[1].3;
+    let first: HashSet<u32> = calls.windows(2).filter(|pair| is_first(pair)).map(|pair| pair[1].2).collect();
+    let later = calls.iter().filter(|(_, _, call, is_launch)| *is_launch && !first.contains(call));
+    let mut later: Vec<i64> = later.map(|(_, _, call, _)| length_ns(*call)).collect();
+    later.sort_unstable();
+    let usual_ns = later.get(later.len() / 2).copied().unwrap_or(0);
+    for call in first {
+        if length_ns(call) > SLOW_FIRST_LAUNCH_NS.max(SLOW_GRAPH_FACTOR * usual_ns)
+            && let Some(activity @ Activity::Launch) = activity.get_mut(call as usize)
+        {
+            *activity = Activity::Init;
         }
     }
 }
@@ -206,5 +246,31 @@ mod tests {
         mark_first_frees(&timeline, &class, &mut activity);
         let loading: Vec<usize> = (0..activity.len()).filter(|call| activity[*call] == Activity::Load).collect();
         assert_eq!(loading, [0], "the first sets CUDA up, the last ones come as the process ends");
+    }
+
+    #[test]
+    fn a_graph_is_built_until_its_first_launch_has_uploaded_it() {
+        let mut timeline = Timeline::default();
+        let mut class = Vec::new();
+        for (name, length_us) in
+            [("cudaGraphInstantiate", 200), ("cudaGraphLaunch", 150), ("cudaGraphLaunch", 10), ("cudaGraphLaunch", 12)]
+        {
+            let of_name = if name == "cudaGraphLaunch" { ApiClass::Launch } else { ApiClass::Init };
+            let start = timeline.api.times.len() as i64 * 1_000_000;
+            let name = timeline.names.intern(name);
+            class.resize(class.len().max(name as usize + 1), of_name);
+            timeline.api.name.push(name);
+            timeline.api.thread.push(0);
+            timeline.api.times.push(Interval::new(start, start + length_us * 1_000));
+        }
+        let all = [Activity::Init, Activity::Launch, Activity::Launch, Activity::Launch];
+        let mut activity = all.to_vec();
+        mark_first_graph_launches(&timeline, &class, &mut activity);
+        assert_eq!(activity, [Activity::Init, Activity::Init, Activity::Launch, Activity::Launch]);
+        // A graph that takes as long to launch each time is not uploaded.
+        timeline.api.times = [0, 1, 2, 3].iter().map(|start| Interval::new(*start, start + 150_000)).collect();
+        let mut activity = all.to_vec();
+        mark_first_graph_launches(&timeline, &class, &mut activity);
+        assert_eq!(activity, all);
     }
 }

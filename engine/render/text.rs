@@ -355,6 +355,11 @@ fn window(device: &DeviceReview) -> String {
             duration(step.step_ns),
             step.recorded_step_ns.map_or("", |_| ", with an estimate of what recording costs taken off")
         ));
+        if step.is_of_graph_kernels {
+            words.push_str(&format!(
+                " Kernels of graphs were recorded one by one, which slows building and launching graphs: without that a {of} is shorter."
+            ));
+        }
         if let Some(share) = step.covered_share {
             words.push_str(&format!(
                 " All such rounds together take {} of the {}.",

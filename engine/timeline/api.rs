@@ -71,7 +71,7 @@ const WAITS: [(&str, WaitsFor); 10] = [
 ];
 
 /// Beginnings of the name behind `cuda` or `cu`, and what such calls do. The first that fits counts.
-const BEGINNINGS: [(&str, ApiClass); 63] = [
+const BEGINNINGS: [(&str, ApiClass); 64] = [
     ("StreamQuery", ApiClass::Query),
     ("EventQuery", ApiClass::Query),
     ("LaunchHostFunc", ApiClass::Other),
@@ -134,6 +134,7 @@ const BEGINNINGS: [(&str, ApiClass); 63] = [
     ("GraphExecUpdate", ApiClass::Init),
     ("GraphCreate", ApiClass::Init),
     ("GraphExecDestroy", ApiClass::Init),
+    ("GraphDestroy", ApiClass::Init),
     ("Occupancy", ApiClass::Init),
 ];
 
@@ -214,6 +215,16 @@ const MEMORY_CALLS: [(&str, MemoryCall); 16] = [
 /// Whether a call launches a graph.
 pub fn is_graph_launch(call: &str) -> bool {
     call.contains("GraphLaunch")
+}
+
+/// Whether a call makes a graph that can be launched.
+pub fn instantiates_graph(call: &str) -> bool {
+    call.contains("GraphInstantiate")
+}
+
+/// Whether a call that sets up does so for a graph: what is launched to a stream that is captured runs in no call of its own.
+pub fn builds_graph(call: &str) -> bool {
+    call.contains("Graph") || call.contains("StreamBeginCapture")
 }
 
 /// No call that works in the order of a stream has a longer name. It is asked of each call.

@@ -113,6 +113,13 @@ pub(super) const AHEAD: &[Fact] = &[
     ),
     fact("sync_late_call", Text, CudaApi, Incomparable, "The wait with most of it; absent where it is 0."),
     fact(
+        "graph_kernel_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "Kernels that launches of graphs ran and that were recorded one by one, which slows the program: graphs are built and launched more slowly. Absent without any.",
+    ),
+    fact(
         "graph_even_gap_count",
         Int,
         CudaApi,

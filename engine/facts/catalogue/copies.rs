@@ -165,7 +165,14 @@ pub(super) const COPIES: &[Fact] = &[
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "Idle time of stretches that end in such a copy, or began when one had ended.",
+        "Idle time of stretches that end in such a copy, or began when one had ended, without what has causes of its own.",
+    ),
+    fact(
+        "scalar_readback_other_causes_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "Time of such stretches in which the thread compiles or loads code, manages memory or sets up: no matter of the copies.",
     ),
     fact(
         "scalar_readback_run_ahead_ns",

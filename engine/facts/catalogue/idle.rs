@@ -154,6 +154,13 @@ pub(super) const DETAIL: &[Fact] = &[
     fact("device_free_count", Int, CudaApi, Extensive, "Calls in the window that free such memory."),
     fact("idle_init_call", Text, CudaApi, Incomparable, "The API that takes the largest part of the set-up time."),
     fact("idle_init_call_ns", Int, CudaApi, ExtensiveWithGaps, "How much of that time it takes."),
+    fact(
+        "idle_init_graph_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "What of the set-up time builds graphs: they are recorded, instantiated, launched for the first time, destroyed.",
+    ),
     fact("idle_launch_call", Text, CudaApi, Incomparable, "The API that takes the largest part of the launch time."),
     fact(
         "idle_launch_range",

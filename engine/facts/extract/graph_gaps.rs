@@ -23,7 +23,12 @@ type Node = (OpKind, NameId);
 type Place = (u32, Node, u32);
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
-    let gaps = gaps(context, device);
+    let graph_of = graphs(context, device);
+    let is_node = |op: &Op| op.call(context.timeline).is_some_and(|call| graph_of.contains_key(&call));
+    let is_kernel = |op: &Op| matches!(op.kind, OpKind::Kernel | OpKind::Communication);
+    let kernels = device.ops.in_window().filter(|op| !graph_of.is_empty() && is_kernel(op) && is_node(op));
+    facts.set_some("graph_kernel_count", Some(kernels.count() as i64).filter(|count| *count > 0));
+    let gaps = gaps(context, device, &graph_of);
     let even = gaps.into_values().filter(|gaps| is_even(gaps));
     let (count, sum_ns) = even.fold((0, 0_i64), |(count, sum), gaps| {
         (count + gaps.len() as i64, gaps.into_iter().fold(sum, i64::saturating_add))
@@ -35,9 +40,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 }
 
 /// The gaps before operations that a graph had been launched with before they began, by their place in it.
-fn gaps(context: &Context<'_>, device: &DeviceContext) -> HashMap<Place, Vec<i64>> {
+fn gaps(context: &Context<'_>, device: &DeviceContext, graph_of: &HashMap<u32, u32>) -> HashMap<Place, Vec<i64>> {
     let timeline = context.timeline;
-    let graph_of = graphs(context, device);
     let mut gaps: HashMap<Place, Vec<i64>> = HashMap::default();
     if graph_of.is_empty() {
         return gaps;

@@ -8,7 +8,7 @@ use super::{Context, DeviceContext, allocations, culprits, outside, poll_sleeps,
 use crate::facts::Entity;
 use crate::ledger::{Account, Activity};
 use crate::text::paths::without_folders;
-use crate::timeline::api::normal_name;
+use crate::timeline::api::{builds_graph, normal_name};
 use crate::timeline::interval::Interval;
 use crate::timeline::names::Told;
 use crate::timeline::{NONE, Timeline};
@@ -110,6 +110,9 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     late(timeline, device, facts);
     let init = device.idle().main_call(timeline, Account::IdleInit);
     facts.set_some("idle_init_call_ns", init.map(|(_, sum)| sum.sum_ns));
+    let sets_up = idle.calls.iter().filter(|((account, _), _)| *account == Account::IdleInit);
+    let of_graphs = sets_up.filter(|((_, call), _)| builds_graph(timeline.name(*call)));
+    facts.set("idle_init_graph_ns", of_graphs.map(|(_, sum)| sum.sum_ns).sum::<i64>());
     facts.set("os_runtime_captured", !timeline.os_calls.times.is_empty());
     let one_time = [Account::IdleCompile, Account::IdleLoad, Account::IdleInit];
     facts.set("one_time_idle_ns", one_time.into_iter().map(|account| device.account_ns(account)).sum::<i64>());

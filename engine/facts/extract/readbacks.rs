@@ -65,7 +65,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         let own_ns = all.iter().filter(|call| waits.contains(*call)).map(length_ns).fold(0, i64::saturating_add);
         facts.set("scalar_readback_wait_share", own_ns as f64 / all_ns as f64);
     }
-    facts.set("scalar_readback_idle_ns", sum_of(&device.idle().beside_copies));
+    let told = device.idle().host_beside_copies.iter().filter(|stretch| is_beside(stretch.copies));
+    let other_causes_ns = told.map(|stretch| stretch.other_causes_ns).sum::<i64>();
+    facts.set("scalar_readback_idle_ns", sum_of(&device.idle().beside_copies) - other_causes_ns);
+    facts.set("scalar_readback_other_causes_ns", other_causes_ns);
     facts.set_some("scalar_readback_run_ahead_ns", device.overlap_ceiling().map(|ceiling| ceiling.min(won_ns)));
     facts.set_some("scalar_readback_first_start_ns", first);
 }

@@ -187,6 +187,7 @@ mod tests {
             stretch_ns,
             host_ns: stretch_ns / 2,
             waiting_ns: stretch_ns / 4,
+            other_causes_ns: 0,
         };
         let beside = |idle_ns| idle_beside_ns(&copies, &[stretch(3, 4, idle_ns), stretch(7, 4, 100), stretch(7, 8, 1)]);
         assert_eq!((beside(200), beside(201)), ((150, 75), (50, 25)));

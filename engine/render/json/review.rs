@@ -106,6 +106,8 @@ struct GainStep {
     of_count: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     covered_share: Option<f64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_of_graph_kernels: bool,
 }
 
 #[derive(Serialize)]
@@ -332,6 +334,7 @@ impl<'a> Device<'a> {
                 count: step.count,
                 of_count: step.of_count,
                 covered_share: step.covered_share,
+                is_of_graph_kernels: step.is_of_graph_kernels,
             }),
             together: device.together.as_ref().map(Together::new),
             phase: device.phase.as_ref().map(Phase::new),
