@@ -47,7 +47,21 @@ fn fp64_ratio(compute_capability: (i64, i64), name: Option<&str>) -> Option<f64>
     })
 }
 
+/// How many warp schedulers an SM has, each with warps of its own: four since Kepler, but for GP100.
+const fn sm_scheduler_count(compute_capability: (i64, i64)) -> Option<i64> {
+    match compute_capability {
+        (6, 0) => Some(2),
+        (3.., _) => Some(4),
+        _ => None,
+    }
+}
+
 impl DeviceProperties {
+    /// How many warp schedulers each of its SMs has.
+    pub fn sm_scheduler_count(&self) -> Option<i64> {
+        self.compute_capability.and_then(sm_scheduler_count)
+    }
+
     /// How many times the peak rate of its fp64 plain fp32 reaches.
     pub fn fp64_ratio(&self) -> Option<f64> {
         fp64_ratio(self.compute_capability?, self.name.as_deref())
@@ -68,6 +82,11 @@ mod tests {
 
     fn of(compute_capability: (i64, i64), name: &str) -> Option<(f64, Option<f64>)> {
         tensor_ratios(compute_capability, Some(name)).map(|ratios| (ratios.half, ratios.tf32))
+    }
+
+    #[test]
+    fn only_one_sm_has_two_schedulers() {
+        assert_eq!([(6, 0), (6, 1), (9, 0), (2, 0)].map(sm_scheduler_count), [Some(2), Some(4), Some(4), None]);
     }
 
     #[test]

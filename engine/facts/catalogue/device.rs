@@ -74,6 +74,7 @@ const IDENTITY: &[Fact] = &[
         "Engines that copy between host and device beside kernels; absent where the report does not say it, as in traces of PyTorch. With one, copies to the device and to the host take turns.",
     ),
     fact("sm_count", Int, DeviceInfo, Intensive, "Streaming multiprocessors (SMs)."),
+    fact("sm_scheduler_count", Int, DeviceInfo, Intensive, "Warp schedulers of each SM, by its compute capability."),
     fact("compute_major", Int, DeviceInfo, Incomparable, "Compute capability, the part before the point."),
     fact("compute_minor", Int, DeviceInfo, Incomparable, "Compute capability, the part after the point."),
     fact(

@@ -221,7 +221,7 @@ pub(super) const WIDTHS: &[Fact] = &[
         Int,
         DeviceInfo,
         Extensive,
-        "The same, times the share of the GPU's lanes (32 an SM) that have no thread; no launch is taken to get shorter than the shortest kernel of the device, or 2 us.",
+        "The same, times the share of the GPU's lanes (128 an SM, a warp for each of four schedulers) that have no thread; no launch is taken to get shorter than the shortest kernel of the device, or 2 us.",
     ),
     fact(
         "one_block_thread_count",

@@ -75,6 +75,7 @@ fn identity(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     facts.set_some("copy_engine_count", properties.copy_engine_count);
     facts.set("is_partition", properties.is_partition);
     facts.set_some("sm_count", properties.sm_count);
+    facts.set_some("sm_scheduler_count", properties.sm_scheduler_count());
     facts.set_some("compute_major", properties.compute_capability.map(|capability| capability.0));
     facts.set_some("compute_minor", properties.compute_capability.map(|capability| capability.1));
     let ratios = properties.tensor_ratios();

@@ -21,14 +21,14 @@ impl LaunchShape {
         Self { name: shape.name, grid_blocks, block_threads }
     }
 
-    /// Lanes of the SMs that its blocks use at least, of 32 an SM: a warp is the least that runs.
+    /// Lanes of the SMs that its blocks use at most, of [`LANES_OF_SM`] an SM.
     pub(super) fn lanes(&self) -> i64 {
         self.grid_blocks.saturating_mul(self.block_threads.clamp(0, LANES_OF_SM))
     }
 }
 
-/// Threads that an SM runs at the same time at the least: one warp.
-pub(super) const LANES_OF_SM: i64 = 32;
+/// Threads that keep all of an SM issuing: a warp for each of its schedulers. With fewer, part of it is empty whatever they do.
+pub(super) const LANES_OF_SM: i64 = 128;
 
 /// Every launch shape of a recording. Registers and shared memory are no part of it.
 #[derive(Debug, Default)]
