@@ -190,14 +190,7 @@ impl<'a> Ranking<'a> {
 
     /// What kernels are ranked by whose cause is known, though no gain can be told: as though they were faster by `FASTER`.
     fn told_inside_ns(&self, finding: &Finding) -> Option<i64> {
-        let subject = self.context.facts.get(finding.subject.entity);
-        let is_told = finding.severity == Severity::Medium && finding.gain.is_none();
-        let kernel_ns = match finding.rule.as_str() {
-            SORTING => subject.int("sort_kernel_ns"),
-            _ => subject.int("attributed_ns").filter(|_| finding.looks_inside()),
-        };
-        let kernel_ns = kernel_ns.filter(|_| is_told)?;
-        Some((FASTER * kernel_ns as f64) as i64)
+        held_ns(self.context.facts, finding).map(|kernel_ns| (FASTER * kernel_ns as f64) as i64)
     }
 
     /// What explains an occurrence, of those that are new: a new symptom of a known cause stands by itself.
@@ -253,6 +246,16 @@ impl Inside {
                 || finding.confidence == Confidence::Low && share < FASTER * self.kernel
         })
     }
+}
+
+/// The time of the kernels that a finding tells the cause of, though no gain.
+pub(super) fn held_ns(facts: &Facts, finding: &Finding) -> Option<i64> {
+    let subject = facts.get(finding.subject.entity);
+    let kernel_ns = match finding.rule.as_str() {
+        SORTING => subject.int("sort_kernel_ns"),
+        _ => subject.int("attributed_ns").filter(|_| finding.looks_inside()),
+    };
+    kernel_ns.filter(|_| finding.severity == Severity::Medium && finding.gain.is_none())
 }
 
 fn device_of<'a>(facts: &'a Facts, finding: &Finding) -> Option<&'a Entity> {

@@ -4,7 +4,7 @@ use super::bounded::{at_its_bound, set_up_before};
 use super::once_beside::beside;
 use super::outside::{outside_first, outside_named};
 use super::phrase::{lower_first, within};
-use super::rank::{MAIN_KERNEL_SHARE, is_of_cold_pass};
+use super::rank::{MAIN_KERNEL_SHARE, held_ns, is_of_cold_pass};
 use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding, PhaseWork, is_of_kernels_alone};
 use crate::facts::{Entity, EntityKind, FactValue, Facts};
 use crate::rules::outcome::Severity;
@@ -21,6 +21,8 @@ const WORTH_SHARE: f64 = 0.01;
 const MUCH_LONGER: i64 = 5;
 /// A kernel is named beside what can be gained where it takes so many times as much.
 const FAR_MORE: f64 = 2.0;
+/// Kernels of a known cause that take so many times what something else could gain are told without that.
+const FAR_LESS: f64 = 4.0;
 /// With a smaller share of compute, silence is no praise.
 const WELL_USED: f64 = 0.85;
 /// A capture with fewer operations, in a smaller share of its time, holds next to no GPU work.
@@ -107,6 +109,10 @@ fn most_to_gain(
     let before = before_that(findings).filter(|before| !is_said(before));
     let is_cold = top.once && is_of_cold_pass(facts, top);
     let words = match before {
+        Some(before) if !is_cold && is_far_less(facts, gain, before) => {
+            let words = computing(words, devices, before).own(". ").sentence(&before.summary).own(".");
+            return beside(words, top, findings);
+        }
         Some(before) if !is_cold => return after_that(words, devices, before, (top, gain), findings, known),
         _ if is_cold => cold(words, devices, (top, gain), findings),
         _ => beside(loss(words, devices, (top, gain), findings, known), top, findings),
@@ -116,6 +122,14 @@ fn most_to_gain(
         Some(before) => words.own(" ").sentence(&before.summary).own("."),
         None => words,
     }
+}
+
+/// Whether what could be gained is far less than the time of the kernels that the list leads with: it is no way to go beside that.
+fn is_far_less(facts: &Facts, gain: &Gain, before: &Finding) -> bool {
+    let device = facts.related(before.subject.entity, EntityKind::Device).map(|device| facts.get(device));
+    let window_ns = device.and_then(|device| device.int("window_ns")).unwrap_or(0);
+    let held_ns = held_ns(facts, before).unwrap_or(0);
+    held_ns > 0 && held_ns as f64 >= FAR_LESS * gain.weighing_share() * window_ns as f64
 }
 
 /// What the list leads with, though it has no number, and then what could be gained beside it.

@@ -203,6 +203,7 @@ pub(super) const KERNEL: &[Fact] = &[
         Incomparable,
         "Whether the name is that of an element-wise kernel. For own rules about fusion.",
     ),
+    fact("is_sort", Bool, CudaTrace, Incomparable, "Whether the name is that of a kernel of a library's sort."),
 ];
 
 /// By how wide the launches of a kernel were.

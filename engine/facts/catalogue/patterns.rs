@@ -1,6 +1,6 @@
 //! Facts of a device: patterns in what it ran and in what the host called for it.
 
-use super::FactType::{Int, Text};
+use super::FactType::{Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
 use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, OsRuntime};
@@ -55,6 +55,13 @@ pub(super) const SORTS: &[Fact] = &[
         "Launches of kernels of sorts, by the names that CUB (which Thrust, CuPy and cuDF call) and PyTorch give them; absent, as the time, without any.",
     ),
     fact("sort_kernel_ns", Int, CudaTrace, Extensive, "Time that they own, as attributed_ns of kernels."),
+    fact(
+        "sort_kernel_round_share",
+        Float,
+        CudaTrace,
+        Intensive,
+        "The part of the rounds that repeat in which they run; absent where nothing repeats.",
+    ),
 ];
 
 /// Chains of element-wise kernels.

@@ -39,6 +39,7 @@ impl Traits {
         facts.set("is_tensor_copy", self.is_tensor_copy);
         facts.set("is_transpose", self.is_transpose);
         facts.set("is_elementwise", self.is_elementwise);
+        facts.set("is_sort", self.is_sort);
         facts.set("is_fp64", self.is_fp64);
         facts.set_some("precision", self.precision);
     }

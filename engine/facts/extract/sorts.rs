@@ -4,6 +4,9 @@ use foldhash::HashSet;
 
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
+use crate::ledger::{Op, OpKind};
+use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     if !context.traits.iter().any(|told| told.is_sort) {
@@ -22,5 +25,17 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         let tallies = shapes.iter().filter_map(|shape| device.tally.kernels.get(*shape));
         facts.set("sort_kernel_launch_count", launch_count);
         facts.set("sort_kernel_ns", tallies.map(|tally| tally.attributed_ns).sum::<i64>());
+        facts.set_some("sort_kernel_round_share", round_share(context, device));
     }
+}
+
+/// The part of the rounds that repeat in which sorts run.
+fn round_share(context: &Context<'_>, device: &DeviceContext) -> Option<f64> {
+    let rounds = &device.told.rounds;
+    let is_sort = |op: &Op| {
+        let name = (op.kind == OpKind::Kernel).then(|| context.timeline.kernels.shape_of(op.index).full_name);
+        name.and_then(|name| context.traits.get(name as usize)).is_some_and(|told| told.is_sort)
+    };
+    let sorts = Union::of(device.ops.in_window().filter(is_sort).map(|op| Interval::new(op.start, op.end)));
+    (rounds.len_ns() > 0).then(|| rounds.common_ns(&sorts) as f64 / rounds.len_ns() as f64)
 }
