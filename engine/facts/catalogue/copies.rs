@@ -167,6 +167,7 @@ pub(super) const COPIES: &[Fact] = &[
         ExtensiveWithGaps,
         "Idle time of stretches that end in such a copy, or began when one had ended, without what has causes of its own.",
     ),
+    fact("scalar_readback_longest_ns", Int, CudaApi, OneTime, "The longest such stretch, all of it."),
     fact(
         "scalar_readback_other_causes_ns",
         Int,

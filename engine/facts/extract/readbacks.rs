@@ -56,6 +56,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         let beside = stretches.iter().filter(|stretch| is_beside(stretch.copies));
         beside.map(|stretch| stretch.idle_ns).sum::<i64>()
     };
+    let beside = device.idle().beside_copies.iter().filter(|stretch| is_beside(stretch.copies));
+    let longest_ns = beside.map(|stretch| stretch.idle_ns).max().unwrap_or(0);
     let won_ns = sum_of(&device.idle().won_beside_copies);
     facts.set("scalar_readback_count", readbacks.len() as i64);
     let length_ns = |call: &u32| timeline.api.times.at(*call as usize).len_ns();
@@ -69,6 +71,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let other_causes_ns = told.map(|stretch| stretch.other_causes_ns).sum::<i64>();
     facts.set("scalar_readback_idle_ns", sum_of(&device.idle().beside_copies) - other_causes_ns);
     facts.set("scalar_readback_other_causes_ns", other_causes_ns);
+    facts.set("scalar_readback_longest_ns", longest_ns);
     facts.set_some("scalar_readback_run_ahead_ns", device.overlap_ceiling().map(|ceiling| ceiling.min(won_ns)));
     facts.set_some("scalar_readback_first_start_ns", first);
 }
