@@ -60,12 +60,15 @@ pub(super) fn of_names(timeline: &Timeline) -> Vec<Found> {
     let mut found = Vec::new();
     for ranges in timeline.ranges.threads.iter().filter(|ranges| ranges.thread != NONE) {
         let mut operators: Option<Vec<Interval>> = None;
-        // By start: of those in each other the outer one holds all.
-        let mut until = i64::MIN;
+        // By start: of those in each other the outer one holds all, and tells most.
+        let (mut until, mut until_own) = (i64::MIN, i64::MIN);
         for (times, label) in ranges.times.iter().zip(&ranges.label) {
             let index = *label as usize;
             match says.get(index) {
-                Some(Says::All) => found.push((ranges.thread, times, labels[index].name)),
+                Some(Says::All) if times.end > until_own => {
+                    until_own = times.end;
+                    found.push((ranges.thread, times, labels[index].name));
+                }
                 Some(Says::Loosely) if !has_own && times.start >= until => {
                     until = times.end;
                     let operators = operators.get_or_insert_with(|| operators_of(labels, ranges));

@@ -19,6 +19,8 @@ const MAX_PROCESSES: usize = 10_000;
 const MAX_SAMPLES: usize = 1_000_000;
 /// Runs that are told, the longest.
 const MAX_RUNS: usize = 256;
+/// The table of processes and what they are called.
+const PROCESSES: &str = "PROCESSES";
 /// The part of a key that is the process id.
 const PID_MASK: i64 = 0xff_ffff;
 
@@ -33,7 +35,8 @@ pub(super) fn read(
         return Ok(Vec::new());
     }
     let programs = programs(db, schema, timeline, limits)?;
-    if programs.is_empty() {
+    let named = named_processes(db, schema, timeline, limits)?;
+    if programs.is_empty() && named.is_empty() {
         return Ok(Vec::new());
     }
     let mut of_stack: BTreeMap<i64, NameId> = BTreeMap::new();
@@ -58,6 +61,8 @@ pub(super) fn read(
         *program = program.or(of_stack.get(&id).copied());
     })?;
     let run = |(process, (times, program)): (i64, (Interval, Option<NameId>))| {
+        // One that is seldom on a CPU, or in the system's kernel, has no sample in its own file.
+        let program = program.or(named.get(&process).copied());
         program.map(|program| CompilerRun { times, pid: process & PID_MASK, program })
     };
     let mut runs: Vec<CompilerRun> = processes.into_iter().filter_map(run).collect();
@@ -65,6 +70,28 @@ pub(super) fn read(
     runs.truncate(MAX_RUNS);
     runs.sort_by_key(|run| (run.times.start, run.pid));
     Ok(runs)
+}
+
+/// Such programs by their processes, where the report names these.
+fn named_processes(
+    db: &Connection,
+    schema: &Schema,
+    timeline: &mut Timeline,
+    limits: &Limits,
+) -> rusqlite::Result<BTreeMap<i64, NameId>> {
+    let mut found = BTreeMap::new();
+    if !schema.has_column(PROCESSES, "globalPid") || !schema.has_column(PROCESSES, "name") {
+        return Ok(found);
+    }
+    let names = &mut timeline.names;
+    schema.each(db, &schema.select(PROCESSES, &["globalPid", "name"]), limits.rows, |cells| {
+        let (Some(id), Some(name)) = (cells.int(0), cells.text(1)) else { return };
+        let has_room = found.len() < MAX_PROCESSES && (names.len() < limits.names || names.find(name).is_some());
+        if modules::is_compiler_program(name) && has_room {
+            found.insert(process_key(id), names.intern(name.to_owned()));
+        }
+    })?;
+    Ok(found)
 }
 
 /// Files of such programs, by the ids that stacks name them with.

@@ -337,18 +337,23 @@ fn a_wait_in_which_a_compiler_runs_as_a_process_compiles() {
          INSERT INTO COMPOSITE_EVENTS (id, start, globalTid, cpuCycles) \
              SELECT 800001 + 2 * rowid, \"end\" - 50000, globalTid + ((1000 + rowid) << 24), 1 FROM OSRT_API; \
          INSERT INTO SAMPLING_CALLCHAINS (id, symbol, module, stackDepth) SELECT 800000 + 2 * rowid, 900002, 900001, 0 FROM OSRT_API";
-    let first = |program: &str| {
+    // The table of processes names one that has no sample in a file of its own.
+    let processes = "CREATE TABLE IF NOT EXISTS PROCESSES (globalPid INTEGER, pid INTEGER, name TEXT); \
+         INSERT INTO PROCESSES (globalPid, pid, name) \
+             SELECT ((globalTid >> 24) + 1000 + rowid) << 24, 1000 + rowid, 'PROGRAM' FROM OSRT_API";
+    let first = |program: &str, named: &str| {
         let project = Project::empty();
         let report = project.file("run.sqlite");
         scenario("reads-and-prints").write(SchemaVersion::Nsys2025, &report);
-        let change = compilers.replace("PROGRAM", program);
+        let change = format!("{}; {}", compilers.replace("PROGRAM", program), processes.replace("PROGRAM", named));
         rusqlite::Connection::open(report).unwrap().execute_batch(&change).unwrap();
         let facts = project.facts();
         let device = &facts["devices"][0];
         json!([device["idle_compile_ns"].as_i64() > Some(0), device["idle_blocked_ns"].as_i64() > Some(0)])
     };
-    assert_eq!(first("tileiras"), json!([true, false]));
-    assert_eq!(first("reader"), json!([false, true]));
+    assert_eq!(first("tileiras", "run"), json!([true, false]));
+    assert_eq!(first("reader", "tileiras"), json!([true, false]));
+    assert_eq!(first("reader", "run"), json!([false, true]));
 }
 
 /// The first device's facts of a program, of its steady state where that is told.
