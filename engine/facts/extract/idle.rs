@@ -72,19 +72,45 @@ fn own_code_ns(timeline: &Timeline, stretches: &[Interval], samples: &[u32]) -> 
             *own.entry((*thread, stretch)).or_default() += 1;
         }
     }
-    own.retain(|_, count| *count >= MIN_IN_STRETCH);
-    if own.values().sum::<i64>() < MIN_SAMPLE_COUNT as i64 {
-        return 0;
-    }
     let mut periods: HashMap<u32, i64> = HashMap::default();
-    let mut of_stretches: HashMap<usize, i64> = HashMap::default();
+    let (mut of_stretches, mut told_count): (HashMap<usize, i64>, i64) = (HashMap::default(), 0);
+    let mut of_short: HashMap<u32, i64> = HashMap::default();
     for ((thread, stretch), count) in own {
         let period = *periods.entry(thread).or_insert_with(|| all.period_ns(all.of_thread(thread)).unwrap_or(0));
+        if count < MIN_IN_STRETCH {
+            *of_short.entry(thread).or_default() += count;
+            continue;
+        }
+        told_count += count;
         let ns = of_stretches.entry(stretch).or_default();
         *ns = ns.saturating_add(count.saturating_mul(period));
     }
+    if told_count < MIN_SAMPLE_COUNT as i64 {
+        of_stretches.clear();
+    }
+    let lengths = stretches.iter().map(|stretch| stretch.len_ns());
+    let told_lengths =
+        of_stretches.keys().filter_map(|stretch| stretches.get(*stretch)).map(|stretch| stretch.len_ns());
+    let short_ns = lengths.sum::<i64>() - told_lengths.sum::<i64>();
     let most_ns = |stretch: usize| stretches.get(stretch).map_or(0, |stretch| stretch.len_ns());
-    of_stretches.into_iter().map(|(stretch, ns)| ns.min(most_ns(stretch))).sum()
+    let of_long_ns = of_stretches.into_iter().map(|(stretch, ns)| ns.min(most_ns(stretch))).sum::<i64>();
+    let of_short = of_short.into_iter().map(|(thread, count)| (count, periods.get(&thread).copied().unwrap_or(0)));
+    of_long_ns + of_short_ns(short_ns, of_short)
+}
+
+/// So many samples in stretches that are too short for each of them tell how much of all of them they are.
+const MIN_IN_SHORT: i64 = 30;
+
+/// How much of stretches with few samples each is the program's own code, at least: by samples and periods of each thread. Where they hold
+/// most of that time they are no chance between faults, in which a thread is in the system's kernel, where no such sample is taken. Of
+/// so many samples, twice the square root may be chance.
+fn of_short_ns(short_ns: i64, of_threads: impl Iterator<Item = (i64, i64)>) -> i64 {
+    let told = of_threads.filter(|(count, _)| *count >= MIN_IN_SHORT).map(|(count, period)| {
+        let least_count = count as f64 - 2.0 * (count as f64).sqrt();
+        (least_count * period as f64) as i64
+    });
+    let own_ns = told.max().unwrap_or(0);
+    if 2 * own_ns >= short_ns { own_ns.min(short_ns) } else { 0 }
 }
 
 fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
@@ -213,5 +239,15 @@ mod tests {
         let samples: Vec<u32> = (0..14).collect();
         assert_eq!(own_code_ns(&timeline, &stretches, &samples), 5_800 + 3_000);
         assert_eq!(own_code_ns(&timeline, &stretches, &samples[2..]), 0, "too few tell nothing");
+    }
+
+    #[test]
+    fn many_samples_in_short_stretches_tell_what_most_of_them_is() {
+        let of = |short_ns, count| of_short_ns(short_ns, [(count, 1_000)].into_iter());
+        assert_eq!(of(120_000, 100), 80_000);
+        assert_eq!(of(160_000, 100), 80_000);
+        assert_eq!(of(161_000, 100), 0, "less than half may lie where pages are touched");
+        assert_eq!(of(70_000, 100), 70_000);
+        assert_eq!(of(20_000, 29), 0, "too few");
     }
 }
