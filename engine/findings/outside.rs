@@ -284,7 +284,8 @@ impl<'facts> Outside<'facts> {
         let (recorded, before, after) = (duration(self.recorded_ns), duration(self.before_ns), duration(self.after_ns));
         let words = match (self.device.int("pause_ns"), self.device.int("pause_start_ns")) {
             (Some(pause_ns), Some(start_ns)) => format!(
-                "{recorded} were recorded: {before} before this, {after} after it; {} of that are one pause of the GPU from {}{}",
+                "{recorded} were recorded: {before} before this{}; {} of that are one pause of the GPU from {}{}",
+                if self.after_ns > 0 { format!(", {after} after it") } else { String::new() },
                 duration(pause_ns),
                 instant(start_ns),
                 if self.is_before_record() { ", and nothing of the host was recorded before its end" } else { "" }
