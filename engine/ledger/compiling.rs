@@ -271,7 +271,7 @@ pub fn compiler_of(name: &str) -> &'static str {
     if let Some((_, compiler)) = COMPILER_FUNCTIONS.iter().find(|(part, _)| name.contains(part)) {
         return compiler;
     }
-    const WORDS: [(&str, &str); 12] = [
+    const WORDS: [(&str, &str); 14] = [
         ("graphlowering", "inductor"),
         ("xla", "xla"),
         ("hlo", "xla"),
@@ -280,6 +280,9 @@ pub fn compiler_of(name: &str) -> &'static str {
         ("compile_fx", "inductor"),
         ("nvrtc", "nvrtc"),
         ("dynamo", "dynamo"),
+        // What Dynamo calls all that it does for a function, and for its backward pass.
+        ("entire_frame_compile", "dynamo"),
+        ("entire_backward_compile", "dynamo"),
         ("torch/_functorch", "dynamo"),
         ("numba", "numba"),
         ("culinkcreate", "numba"),
@@ -316,6 +319,7 @@ mod tests {
         assert_eq!(all.times.iter().collect::<Vec<_>>(), [Interval::new(30, 90)]);
         assert_eq!((all.thread, all.work, all.name), (vec![0], vec![CodeWork::Compile], vec![launcher]));
         assert_eq!(compiler_of(timeline.name(launcher)), "triton");
+        assert_eq!(compiler_of("entire_frame_compile"), "dynamo");
         let sleep = name(&mut timeline, "clock_nanosleep");
         for (start, end, thread) in [(31, 40, 0), (41, 80, 1)] {
             timeline.os_calls.times.push(Interval::new(start, end));
