@@ -31,6 +31,7 @@ mod unjudged;
 mod verdict;
 mod waits_first;
 mod work;
+mod work_ranges;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -82,7 +82,7 @@ impl Source {
 }
 
 /// Facts that hold the name of a kernel or range, of entities that are neither.
-const NAMING: [(EntityKind, &str, CodeKind); 21] = [
+const NAMING: [(EntityKind, &str, CodeKind); 23] = [
     (EntityKind::SyncGroup, "range", CodeKind::Range),
     (EntityKind::Device, "data_loading_range", CodeKind::Range),
     (EntityKind::Device, "idle_host_range", CodeKind::Range),
@@ -97,6 +97,8 @@ const NAMING: [(EntityKind, &str, CodeKind); 21] = [
     (EntityKind::Device, "first_batch_range", CodeKind::Range),
     (EntityKind::Device, "outside_range", CodeKind::Range),
     (EntityKind::Device, "late_start_range", CodeKind::Range),
+    (EntityKind::Device, "work_range", CodeKind::Range),
+    (EntityKind::Device, "work_second_range", CodeKind::Range),
     (EntityKind::Device, "idle_queue_kernel", CodeKind::Kernel),
     (EntityKind::Device, "optimizer_main_kernel", CodeKind::Kernel),
     (EntityKind::Device, "written_attention_kernel", CodeKind::Kernel),

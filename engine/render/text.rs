@@ -368,6 +368,9 @@ fn window(device: &DeviceReview) -> String {
             ));
         }
     }
+    if let Some(ranges) = &device.work_ranges {
+        words.push_str(&format!(" {}", words_of(ranges)));
+    }
     if let Some(outside) = &device.outside {
         words.push_str(&format!(" {}", words_of(outside)));
     }

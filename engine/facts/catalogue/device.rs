@@ -26,6 +26,7 @@ pub(super) const ALL: &[&[Fact]] = &[
     patterns::FINE_WORK,
     patterns::PRODUCT_ROWS,
     patterns::SORTS,
+    patterns::WORK_RANGES,
     patterns::CHAINS,
     patterns::CALL_ROUNDS,
     patterns::ROUND_TRIPS,

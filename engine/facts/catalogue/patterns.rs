@@ -3,7 +3,7 @@
 use super::FactType::{Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
-use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, OsRuntime};
+use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, Nvtx};
 
 /// Work that is cut too fine.
 pub(super) const FINE_WORK: &[Fact] = &[
@@ -62,6 +62,22 @@ pub(super) const SORTS: &[Fact] = &[
         Intensive,
         "The part of the rounds that repeat in which they run; absent where nothing repeats.",
     ),
+];
+
+/// The program's own ranges by what they launch.
+pub(super) const WORK_RANGES: &[Fact] = &[
+    fact(
+        "work_range",
+        Text,
+        Nvtx,
+        Incomparable,
+        "Of the program's own ranges that come more than once, the one that launched most of what the device does, however deep; steps and what holds all are left out. Absent without any.",
+    ),
+    fact("work_range_share", Float, Nvtx, Intensive, "Its part of the durations of all operations."),
+    fact("work_range_count", Int, Nvtx, Extensive, "How often it came."),
+    fact("work_second_range", Text, Nvtx, Incomparable, "The one that launched most after it; it may lie in it."),
+    fact("work_second_range_share", Float, Nvtx, Intensive, "Its part of the durations of all operations."),
+    fact("work_second_range_count", Int, Nvtx, Extensive, "How often it came."),
 ];
 
 /// Chains of element-wise kernels.

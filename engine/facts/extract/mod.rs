@@ -447,3 +447,4 @@ fn threads_of(timeline: &Timeline) -> Vec<Vec<u32>> {
 
 #[cfg(test)]
 mod layout_tests;
+mod work_ranges;

@@ -11,7 +11,7 @@ use foldhash::HashSet;
 use super::projection::{COPY_BACKWARDS, Folded, InGroup, Projection, STEP, telling, told_name};
 use super::{
     Context, DeviceContext, DevicePart, Parents, called_in_range, copying_range, cpu_operators, lead, made_again,
-    source_lines,
+    source_lines, work_ranges,
 };
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::Account;
@@ -118,6 +118,9 @@ fn of_device(context: &Context<'_>, device: &DeviceContext, told: &Told<'_>, fac
         facts.set("idle_blocked_range", told.folded.name(range));
         facts.set("idle_blocked_range_ns", ns);
     }
+    let counts = told.groups.iter().map(|group| (group.label, group.sums.count));
+    let is_whole = |group: u32| told.all_holding.contains(&group);
+    work_ranges::extract((timeline, device), (told.projection, told.folded), counts, is_whole, facts);
     loading(context, device, told.groups, facts);
     launching(context.timeline, device, told, facts);
     let projection = told.projection;
