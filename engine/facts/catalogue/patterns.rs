@@ -3,7 +3,7 @@
 use super::FactType::{Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
-use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, Nvtx};
+use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, Nvtx, OsRuntime};
 
 /// Work that is cut too fine.
 pub(super) const FINE_WORK: &[Fact] = &[
