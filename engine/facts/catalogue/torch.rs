@@ -51,6 +51,13 @@ pub(super) const TORCH: &[Fact] = &[
         "How long the host is in these checks, from the test to the answer; absent without any.",
     ),
     fact(
+        "nan_check_busy_ns",
+        Int,
+        Nvtx,
+        Extensive,
+        "Durations of the kernels and copies that they launch, summed; absent without checks.",
+    ),
+    fact(
         "recurrent_cell_count",
         Int,
         Nvtx,

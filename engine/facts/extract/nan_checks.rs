@@ -1,9 +1,13 @@
 //! Facts of a backward pass whose nodes are looked through for NaN one by one, as autograd's anomaly detection does.
 
+use foldhash::HashMap;
+
 use super::DeviceContext;
 use crate::facts::Entity;
+use crate::ledger::Op;
 use crate::timeline::columns::{Label, RangeKind};
 use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
 use crate::timeline::{ThreadRanges, Timeline};
 
 /// How PyTorch begins the names of the ranges of nodes of the backward pass.
@@ -39,8 +43,8 @@ struct Checks {
     node_count: i64,
     /// Those in which a result is tested, and the answer read back.
     checked_count: i64,
-    /// From the test to the answer, in all of them.
-    sum_ns: i64,
+    /// From the test to the answer: of each check, in time order.
+    parts: Vec<Interval>,
 }
 
 impl Checks {
@@ -55,7 +59,7 @@ impl Checks {
                 Some(Role::Test) if times.end <= node_end => test = test.or(Some(times.start)),
                 Some(Role::Answer) if times.end <= node_end => {
                     let Some(begun) = test.take() else { continue };
-                    self.sum_ns = self.sum_ns.saturating_add(Interval::new(begun, times.end).clip(window).len_ns());
+                    self.parts.push(Interval::new(begun, times.end));
                     self.checked_count += i64::from(!is_checked);
                     is_checked = true;
                 }
@@ -70,14 +74,32 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
     if ![Role::Node, Role::Test, Role::Answer].iter().all(|role| roles.contains(role)) {
         return;
     }
-    let mut checks = Checks::default();
+    let (mut node_count, mut checked_count, mut by_thread) = (0, 0, HashMap::default());
     let threads = timeline.ranges.threads.iter();
     for ranges in threads.filter(|ranges| device.is_of(timeline.process_of(ranges.thread))) {
+        let mut checks = Checks::default();
         checks.add(ranges, &roles, device.window());
+        node_count += checks.node_count;
+        checked_count += checks.checked_count;
+        by_thread.insert(ranges.thread, Union::of(checks.parts));
     }
-    if checks.checked_count > 0 {
-        facts.set("backward_node_count", checks.node_count);
-        facts.set("nan_checked_node_count", checks.checked_count);
-        facts.set("nan_check_ns", checks.sum_ns);
+    if checked_count > 0 {
+        let sum_ns = by_thread.values().map(|parts| parts.overlap_ns(device.window())).fold(0, i64::saturating_add);
+        facts.set("backward_node_count", node_count);
+        facts.set("nan_checked_node_count", checked_count);
+        facts.set("nan_check_ns", sum_ns);
+        facts.set("nan_check_busy_ns", busy_ns(timeline, device, &by_thread));
     }
+}
+
+/// How long runs what was launched in these parts of the threads' time.
+fn busy_ns(timeline: &Timeline, device: &DeviceContext, by_thread: &HashMap<u32, Union>) -> i64 {
+    let is_launched = |op: &Op| {
+        let call = op.call(timeline)? as usize;
+        let parts = by_thread.get(timeline.api.thread.get(call)?)?;
+        let at = timeline.api.times.get(call)?.start;
+        Some(parts.overlap_ns(Interval::new(at, at + 1)) > 0)
+    };
+    let ops = device.ops.in_window().filter(|op| is_launched(op).unwrap_or(false));
+    ops.map(|op| op.interval().clip(device.window()).len_ns()).fold(0, i64::saturating_add)
 }
