@@ -26,3 +26,30 @@ fn a_cold_start_leads_where_first_uses_take_most() {
     assert_eq!(review(true, 199_000_000).1, "fp32-matmul");
     assert_eq!(review(false, 600_000_000).1, "fp32-matmul");
 }
+
+#[test]
+fn what_one_pass_holds_beside_its_first_uses_may_last() {
+    let review = |account: &str, ns: i64| {
+        let mut sample = Sample::default();
+        let run = sample.run();
+        let accounts = [("compute_ns", 10_000_000), ("idle_load_ns", 600_000_000), (account, ns)];
+        let device = sample.device(run, 0, "NVIDIA A100", 1_000_000_000, &accounts);
+        sample.facts.get_mut(device).set("is_cold_pass", true);
+        for (id, title, account, ns) in [
+            ("module-loading", "The GPU waits while code is loaded", "idle_load_ns", 600_000_000),
+            ("other", "The GPU waits for something else", account, ns),
+        ] {
+            let rule = sample.rule(id, title, EntityKind::Device);
+            sample.rules[rule].once = true;
+            sample.find(rule, device, Some((account.trim_end_matches("_ns"), ns)), id);
+        }
+        sample.review().verdict.plain()
+    };
+    let of_host = review("idle_host_ns", 50_000_000);
+    let expected = "One pass cannot tell how much of this lasts: the GPU waits for something else (up to 50 ms, 5 %).";
+    assert!(of_host.ends_with(expected), "{of_host}");
+    for (account, ns) in [("idle_host_ns", 9_000_000), ("idle_init_ns", 50_000_000)] {
+        let verdict = review(account, ns);
+        assert!(verdict.ends_with("(up to 600 ms, 60 %)."), "{verdict}");
+    }
+}

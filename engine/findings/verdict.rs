@@ -7,6 +7,8 @@ use super::phrase::{lower_first, within};
 use super::rank::{MAIN_KERNEL_SHARE, held_ns, is_of_cold_pass};
 use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding, PhaseWork, is_of_kernels_alone};
 use crate::facts::{Entity, EntityKind, FactValue, Facts};
+use crate::ledger::Account;
+use crate::ledger::accounts::Scaling;
 use crate::rules::outcome::Severity;
 use crate::source::PRINT_ALL_COUNTERS;
 use crate::text::number::{duration, percent};
@@ -310,12 +312,22 @@ fn most_of(finding: &Finding, gain: &Gain, findings: &[Finding], first: &'static
 fn cold(words: Sentence, devices: &[DeviceReview], (top, gain): (&Finding, &Gain), findings: &[Finding]) -> Sentence {
     let words = computing(words, devices, top).own("; this capture is a cold start: ").sentence(&within(&top.headline));
     let words = words.own(&format!(" ({}).", gain.words()));
-    let lasting = findings.iter().filter(|finding| finding.severity > Severity::Info && !finding.once);
-    match lasting.filter_map(|finding| Some((finding, finding.gain.as_ref()?))).next() {
-        Some((finding, gain)) => {
+    let weighs = |finding: &&Finding| finding.severity > Severity::Info;
+    let gained = || findings.iter().filter(weighs).filter_map(|finding| Some((finding, finding.gain.as_ref()?)));
+    let lasting = gained().find(|(finding, _)| !finding.once);
+    // What is no first use may come in each pass, though there is but one to see it in.
+    let is_first_use = |gain: &Gain| Account::parse(&gain.account).is_none_or(|of| of.scaling() == Scaling::OneTime);
+    let other = gained().find(|(_, gain)| !is_first_use(gain) && gain.share >= WORTH_SHARE);
+    match (lasting, other) {
+        (Some((finding, gain)), _) => {
             words.own(" What may last: ").sentence(&within(&finding.headline)).own(&format!(" ({}).", gain.words()))
         }
-        None => words,
+        // All of one pass is told as once.
+        (None, Some((finding, gain))) => {
+            let title = lower_first(finding.title.strip_suffix(", once").unwrap_or(&finding.title));
+            words.own(&format!(" One pass cannot tell how much of this lasts: {title} ({}).", gain.words()))
+        }
+        (None, None) => words,
     }
 }
 
