@@ -110,14 +110,23 @@ pub fn is_compiler_program(file: &str) -> bool {
 /// How calls of CUDA and of the profiler's interface to it begin; an upper letter follows.
 const CUDA_CALLS: [&str; 3] = ["cuda", "cupti", "cu"];
 
+/// What the templates of CUDA's own headers give, which are compiled into the program: `cudaError cudaMalloc<double>(double**, unsigned long)`.
+const CUDA_RESULTS: [&str; 2] = ["cudaError ", "cudaError_t "];
+
 /// Whether a function is named as calls of CUDA's runtime and driver are: `cudaLaunchKernel`, `cuLaunchKernel_ptsz`. A runtime that is
 /// linked into the program has its file's name. Functions of the program with arguments or a namespace are not.
 pub fn is_cuda_call(name: &str) -> bool {
-    let name = plain(name);
+    cuda_call(name).is_some()
+}
+
+/// The call of CUDA that a function is named as, if it is: without the version of its symbol, and what a template has beside it.
+pub fn cuda_call(name: &str) -> Option<&str> {
+    let of_header = CUDA_RESULTS.iter().find_map(|result| name.strip_prefix(result)?.split_once('<'));
+    let name = of_header.map_or_else(|| plain(name), |(name, _)| name);
     let rest = CUDA_CALLS
         .iter()
-        .find_map(|begin| name.strip_prefix(begin).filter(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase())));
-    rest.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
+        .find_map(|begin| name.strip_prefix(begin).filter(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase())))?;
+    rest.chars().all(|c| c.is_ascii_alphanumeric() || c == '_').then_some(name)
 }
 
 /// Whether it is the program itself, not a library.
@@ -305,11 +314,29 @@ mod tests {
 
     #[test]
     fn calls_of_cuda_are_told_by_their_names() {
-        for name in ["cudaDeviceSynchronize", "cuLaunchKernel_ptsz", "cuptiActivityEnable", "cudaFree@libcudart.so.12"]
-        {
+        for name in [
+            "cudaDeviceSynchronize",
+            "cuLaunchKernel_ptsz",
+            "cuptiActivityEnable",
+            "cudaFree@libcudart.so.12",
+            "cudaError cudaMalloc<double>(double**, unsigned long)",
+            "cudaError_t cudaLaunchKernel<char>(char const*, dim3, dim3, void**, unsigned long, CUstream_st*)",
+        ] {
             assert!(is_cuda_call(name), "{name}");
         }
-        for name in ["cuda_solve", "cudart", "cut", "cuda::Solver", "cudaSolve(float*)", "myCudaCall", "cuda", "main"] {
+        for name in [
+            "cuda_solve",
+            "cudart",
+            "cut",
+            "cuda::Solver",
+            "cudaSolve(float*)",
+            "myCudaCall",
+            "cuda",
+            "main",
+            "cudaError app::cudaRun<int>(int)",
+            "cudaError run<int>(int)",
+            "float cudaRun<int>(int)",
+        ] {
             assert!(!is_cuda_call(name), "{name}");
         }
     }

@@ -11,6 +11,7 @@ use super::database::{Cells, Schema};
 use super::frames::{self, MAX_BYTES, Rank};
 use super::info::has_rows;
 use super::rows::Table;
+use super::whose_stack::{CallKey, Innermost, NamedCall, NamedCalls, Row, chains_of_calls};
 use crate::timeline::builder::Limits;
 use crate::timeline::{CallLocations, SourceLocation, ThreadRanges, Timeline};
 
@@ -19,9 +20,6 @@ const CHAINS: &str = "CUDA_CALLCHAINS";
 const ECHO: i64 = 67;
 /// Rows that are looked at to find out whether a report has such.
 const SAMPLE_ROWS: u64 = 10_000;
-
-/// The thread and correlation id of an API call.
-type CallKey = (i64, i64);
 
 /// The source locations of a report's API calls.
 #[derive(Default)]
@@ -68,13 +66,15 @@ pub(super) fn locations(
     if !has_rows(db, schema, CHAINS)? || !schema.has("StringIds") {
         return Ok(Located::default());
     }
-    let frames = Frames::read(db, schema, root, limits)?;
+    let mut frames = Frames::read(db, schema, root, limits)?;
     if frames.list.is_empty() {
         return Ok(Located::default());
     }
-    let chains = chains(db, schema, &frames, limits)?;
+    let chains = Chains::read(db, schema, &frames, limits)?;
     let beyond = schema.count(db, CHAINS)?.saturating_sub(limits.rows);
-    let calls = calls(db, schema, &chains, limits)?;
+    let rows = rows(db, schema, &mut frames.calls, limits)?;
+    let located = |(key, chain)| Some((key, *chains.locations.get(&chain)?));
+    let calls = chains_of_calls(rows, &chains.named).into_iter().filter_map(located).collect();
     let starts = starts(db, schema, &calls, limits)?;
     let (mut of_call, mut threads) = (HashMap::default(), BTreeMap::new());
     for (call, (times, thread)) in (0_u32..).zip(timeline.api.times.iter().zip(&timeline.api.thread)) {
@@ -108,6 +108,9 @@ fn key(cells: &Cells<'_>) -> FrameKey {
 struct Frames {
     list: Vec<SourceLocation>,
     told: HashMap<FrameKey, (Rank, u32)>,
+    /// The frames that are calls of CUDA.
+    in_call: HashMap<FrameKey, NamedCall>,
+    calls: NamedCalls,
 }
 
 impl Frames {
@@ -118,7 +121,8 @@ impl Frames {
                 keys.insert(key(cells));
             }
         })?;
-        let texts = texts(db, schema, &keys, limits)?;
+        let wanted = keys.iter().flat_map(|(symbol, module)| [*symbol, *module]).flatten().collect();
+        let texts = texts(db, schema, &wanted, limits)?;
         let mut keys: Vec<FrameKey> = keys.into_iter().collect();
         keys.sort_unstable();
         let mut indices: HashMap<SourceLocation, u32> = HashMap::default();
@@ -126,6 +130,9 @@ impl Frames {
         for key in keys {
             let text = |id: Option<i64>| id.and_then(|id| texts.get(&id)).map(String::as_str);
             let (symbol, module) = (text(key.0), text(key.1));
+            if let Some(call) = symbol.and_then(|symbol| frames.calls.of(symbol)) {
+                frames.in_call.insert(key, call);
+            }
             let line = [symbol, module].into_iter().flatten().find_map(|text| frames::location(text, root));
             let function = || frames::function(symbol?, module?);
             let Some((rank, location)) = line.map(|line| (Rank::Line, line)).or_else(function) else { continue };
@@ -139,14 +146,13 @@ impl Frames {
     }
 }
 
-/// The texts that frames name.
+/// The texts of some ids.
 fn texts(
     db: &Connection,
     schema: &Schema,
-    keys: &HashSet<FrameKey>,
+    wanted: &HashSet<i64>,
     limits: &Limits,
 ) -> rusqlite::Result<HashMap<i64, String>> {
-    let wanted: HashSet<i64> = keys.iter().flat_map(|(symbol, module)| [*symbol, *module]).flatten().collect();
     let mut texts = HashMap::default();
     schema.each(db, &schema.select("StringIds", &["id", "value"]), limits.rows, |cells| {
         let Some(id) = cells.int(0).filter(|id| wanted.contains(id)) else { return };
@@ -156,36 +162,52 @@ fn texts(
     Ok(texts)
 }
 
-/// The source location of each chain: of the frame that says most, the innermost of several.
-fn chains(db: &Connection, schema: &Schema, frames: &Frames, limits: &Limits) -> rusqlite::Result<HashMap<i64, u32>> {
-    let mut best: HashMap<i64, ((Rank, i64), u32)> = HashMap::default();
-    schema.each(db, &schema.select(CHAINS, &ROW), limits.rows, |cells| {
-        let (Some(id), Some(depth), Some((rank, location))) =
-            (cells.int(0), cells.int(1), frames.told.get(&key(cells)))
-        else {
-            return;
-        };
-        let found = ((*rank, depth), *location);
-        best.entry(id).and_modify(|known| *known = found.min(*known)).or_insert(found);
-    })?;
-    Ok(best.into_iter().map(|(id, (_, location))| (id, location)).collect())
+/// What each chain tells.
+#[derive(Default)]
+struct Chains {
+    /// The source location: of the frame that says most, the innermost of several.
+    locations: HashMap<i64, u32>,
+    /// The call of CUDA that it was taken in.
+    named: HashMap<i64, Innermost>,
 }
 
-/// The source locations of calls by thread and correlation id, which a call shares with the row that holds its stack.
-fn calls(
-    db: &Connection,
-    schema: &Schema,
-    chains: &HashMap<i64, u32>,
-    limits: &Limits,
-) -> rusqlite::Result<HashMap<CallKey, u32>> {
-    let mut calls = HashMap::default();
-    let sql = schema.select(Table::Api.name(), &["globalTid", "correlationId", "callchainId"]);
+impl Chains {
+    fn read(db: &Connection, schema: &Schema, frames: &Frames, limits: &Limits) -> rusqlite::Result<Self> {
+        let mut best: HashMap<i64, ((Rank, i64), u32)> = HashMap::default();
+        let mut named: HashMap<i64, Innermost> = HashMap::default();
+        schema.each(db, &schema.select(CHAINS, &ROW), limits.rows, |cells| {
+            let (Some(id), Some(depth)) = (cells.int(0), cells.int(1)) else { return };
+            let key = key(cells);
+            if let Some(call) = frames.in_call.get(&key) {
+                named.entry(id).or_default().add(depth, *call);
+            }
+            if let Some((rank, location)) = frames.told.get(&key) {
+                let found = ((*rank, depth), *location);
+                best.entry(id).and_modify(|known| *known = found.min(*known)).or_insert(found);
+            }
+        })?;
+        Ok(Self { locations: best.into_iter().map(|(id, (_, location))| (id, location)).collect(), named })
+    }
+}
+
+/// The rows that stacks hang on: by thread and correlation id, which a call shares with the row that holds its stack.
+fn rows(db: &Connection, schema: &Schema, calls: &mut NamedCalls, limits: &Limits) -> rusqlite::Result<Vec<Row>> {
+    let (mut rows, mut names, mut wanted) = (Vec::new(), Vec::new(), HashSet::default());
+    let columns = ["globalTid", "correlationId", "callchainId", "start", "nameId"];
+    let sql = schema.select(Table::Api.name(), &columns);
     schema.each(db, &sql, limits.rows, |cells| {
-        let key = cells.int(0).zip(cells.int(1));
-        let location = cells.int(2).and_then(|chain| chains.get(&chain));
-        calls.extend(key.zip(location.copied()));
+        let (Some(thread), Some(correlation), Some(chain)) = (cells.int(0), cells.int(1), cells.int(2)) else { return };
+        let start = cells.int(3).unwrap_or(0);
+        rows.push(Row { key: (thread, correlation), start, call: None, chain });
+        names.push(cells.int(4));
+        wanted.extend(cells.int(4).filter(|_| wanted.len() < limits.names));
     })?;
-    Ok(calls)
+    let texts = texts(db, schema, &wanted, limits)?;
+    let named: HashMap<i64, Option<NamedCall>> = texts.iter().map(|(id, text)| (*id, calls.of(text))).collect();
+    for (row, name) in rows.iter_mut().zip(names) {
+        row.call = name.and_then(|name| named.get(&name).copied().flatten());
+    }
+    Ok(rows)
 }
 
 /// The same by thread and start, which a timeline knows its calls by.

@@ -30,6 +30,7 @@ mod scan;
 mod schema_size;
 mod strings;
 mod surroundings;
+mod whose_stack;
 
 use std::path::Path;
 
