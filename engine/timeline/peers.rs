@@ -138,7 +138,12 @@ fn begins_with_any(text: &str, beginnings: &[&str]) -> bool {
     beginnings.iter().any(|beginning| text.starts_with(beginning))
 }
 
-/// Whether a name is a call of MPI, in C or in Fortran, that may wait for a message.
+/// Whether a name is that of a call of MPI, in C or in Fortran.
+pub fn is_named_as_mpi(name: &str) -> bool {
+    MPI_CALLS.iter().any(|begin| name.get(..begin.len()).is_some_and(|named| named.eq_ignore_ascii_case(begin)))
+}
+
+/// Whether it is the name of one that may wait for a message.
 pub fn is_mpi_call(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     begins_with_any(&name, &MPI_CALLS) && !MPI_WITHOUT_MESSAGE.iter().any(|part| name.contains(part))

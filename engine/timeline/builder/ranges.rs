@@ -1,6 +1,6 @@
 //! Ranges: flat in the order of the recording first, by thread and in time order in the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::keys::Intern;
 use super::names::{LabelNames, OTHER_NAME, RawName};
@@ -8,8 +8,11 @@ use super::{Builder, at, map};
 use crate::limits::MAX_RANGE_LABEL_COUNT;
 use crate::timeline::columns::{Label, RangeKind, ThreadRanges};
 use crate::timeline::interval::Interval;
+use crate::timeline::peers::is_named_as_mpi;
 use crate::timeline::{NONE, NameId, Timeline, Times};
 
+/// What a profiler calls the NVTX domain of the calls of MPI that it traces.
+const MPI_DOMAIN: &str = "MPI";
 /// Threads whose rows keep their memory from chunk to chunk.
 const MAX_KEPT_THREADS: usize = 4;
 
@@ -98,7 +101,8 @@ impl Unordered {
 impl Builder {
     /// Takes the ranges out, and resolves their labels and domains.
     pub(super) fn resolve_ranges(&mut self, names: &LabelNames, threads: &[u32]) -> Unordered {
-        let labels = self.resolve_labels(&names.labels);
+        let of_mpi = self.domains_of_mpi(&names.domains);
+        let labels = self.resolve_labels(&names.labels, &of_mpi);
         let is_changed = labels.iter().zip(0..).any(|(label, raw)| *label != raw);
         let timeline = &mut self.timeline;
         for ((thread, domain, _), name) in self.domains.iter().zip(&names.domains) {
@@ -112,15 +116,25 @@ impl Builder {
         Unordered { by_raw_thread: std::mem::take(&mut self.ranges), labels }
     }
 
+    /// The NVTX domains in which the profiler itself writes the calls of MPI that it traces, as it did before they had tables of their own.
+    fn domains_of_mpi(&self, names: &[NameId]) -> BTreeSet<i64> {
+        let domains = self.domains.iter().map(|(_, domain, _)| *domain).zip(names);
+        domains.filter(|(_, name)| self.timeline.name(**name) == MPI_DOMAIN).map(|(domain, _)| domain).collect()
+    }
+
     /// The timeline's index of each raw label. Those beyond the limit share one.
-    fn resolve_labels(&mut self, names: &[NameId]) -> Vec<u32> {
+    fn resolve_labels(&mut self, names: &[NameId], of_mpi: &BTreeSet<i64>) -> Vec<u32> {
         let timeline = &mut self.timeline;
         let mut known: Intern<Label> = Intern::default();
         // Each device tells each of them apart.
         let most = (MAX_RANGE_LABEL_COUNT / timeline.devices.len().max(1)).min(self.limits.names);
         let mut indices = Vec::with_capacity(names.len());
         for (raw, name) in self.labels.list().iter().zip(names) {
-            let mut label = Label { kind: raw.kind, name: *name, domain: raw.domain };
+            let is_mpi = of_mpi.contains(&raw.domain) && is_named_as_mpi(timeline.name(*name));
+            let mut label = match raw.kind {
+                RangeKind::Nvtx if is_mpi => Label { kind: RangeKind::Library, name: *name, domain: 0 },
+                kind => Label { kind, name: *name, domain: raw.domain },
+            };
             if known.list().len() >= most && !known.has(label) {
                 timeline.reached.merged_name_count += 1;
                 label = Label { kind: RangeKind::default(), name: timeline.names.intern(OTHER_NAME), domain: 0 };

@@ -203,3 +203,26 @@ fn threads_and_streams_beyond_the_limits_are_taken_for_none_and_for_others() {
     assert_eq!(timeline.memsets.ops.stream[MAX_STREAM_COUNT..], [0, 0], "the process has others on the device");
     assert_eq!(timeline.dropped[0].count, 1, "and that one has none");
 }
+
+#[test]
+fn calls_of_mpi_in_a_domain_of_the_profiler_are_calls_of_a_library() {
+    let mut builder = Builder::new(Limits::default());
+    let mut chunk = builder.chunk("events");
+    for (domain, name) in [(1, "MPI"), (2, "app")] {
+        let name = chunk.text(name.as_bytes()).unwrap();
+        chunk.domain(Some(HOST), domain, name);
+    }
+    for (start, domain, name) in [(0, 1, "MPI_Send"), (10, 1, "gather"), (20, 2, "MPI_Send"), (30, 0, "MPI_Send")] {
+        let label = LabelKey { kind: RangeKind::Nvtx, domain, name: chunk.text(name.as_bytes()).unwrap() };
+        chunk.range(&RangeEvent { start, end: Some(start + 5), thread: Some(HOST), label });
+    }
+    builder.take(chunk);
+    let timeline = builder.finish();
+    let kinds: Vec<(RangeKind, i64)> = timeline.ranges.threads[0]
+        .label
+        .iter()
+        .map(|label| timeline.ranges.labels[*label as usize])
+        .map(|label| (label.kind, label.domain))
+        .collect();
+    assert_eq!(kinds, [(RangeKind::Library, 0), (RangeKind::Nvtx, 1), (RangeKind::Nvtx, 2), (RangeKind::Nvtx, 0)]);
+}
