@@ -353,6 +353,13 @@ const COUNTS: &[Fact] = &[
         Extensive,
         "As many of these as move back to the host before the next kernel begins, because the host touches them first.",
     ),
+    fact(
+        "first_pages_link_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "The least time that the link takes to bring each page to the device once that comes to it and whose place is recorded, at the rate of the fastest large migration, or of the fastest link that the GPU may have where that is more. Absent where no place is recorded, or no migration is large.",
+    ),
     fact("migration_d2h_bytes", Int, CudaTrace, Extensive, "Bytes migrated to the host."),
     fact(
         "eviction_count",

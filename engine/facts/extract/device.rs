@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 
 use foldhash::HashMap;
 
-use super::prefetches;
 use super::stats::{clamped, median};
 use super::tally::Tally;
 use super::{Context, DeviceContext};
+use super::{first_pages, prefetches};
 use crate::facts::Entity;
 use crate::ledger::{Account, Op, OpKind};
 use crate::timeline::columns::{Direction, HostMemory, MigrationCause};
@@ -221,6 +221,7 @@ fn migrations(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     }
     if first.is_some() {
         prefetches::extract(timeline, device, facts);
+        first_pages::extract(timeline, device, facts);
     }
     facts.set("migration_h2d_bytes", clamped(to_device));
     facts.set("migration_d2h_bytes", clamped(to_host));

@@ -22,6 +22,7 @@ mod culprits;
 mod device;
 mod filled_memory;
 mod fine_work;
+mod first_pages;
 mod followed;
 pub(in crate::facts) mod framework;
 mod graph_gaps;
