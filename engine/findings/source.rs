@@ -82,7 +82,8 @@ impl Source {
 }
 
 /// Facts that hold the name of a kernel or range, of entities that are neither.
-const NAMING: [(EntityKind, &str, CodeKind); 23] = [
+const NAMING: [(EntityKind, &str, CodeKind); 22] = [
+    (EntityKind::Run, "failed_launch_range", CodeKind::Range),
     (EntityKind::SyncGroup, "range", CodeKind::Range),
     (EntityKind::Device, "data_loading_range", CodeKind::Range),
     (EntityKind::Device, "idle_host_range", CodeKind::Range),

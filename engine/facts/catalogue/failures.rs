@@ -3,7 +3,7 @@
 use super::FactType::{Bool, Choice, Int, Text};
 use super::Scaling::{Extensive, Incomparable};
 use super::{Fact, fact};
-use crate::timeline::Capability::CudaApi;
+use crate::timeline::Capability::{CudaApi, Nvtx};
 use crate::timeline::api::{FAILURE_TEXTS, Failure};
 
 pub(super) const FAILURES: &[Fact] = &[
@@ -22,6 +22,27 @@ pub(super) const FAILURES: &[Fact] = &[
         CudaApi,
         Incomparable,
         "What CUDA calls that error, such as 'out of memory'; absent for an error that seldom occurs.",
+    ),
+    fact(
+        "failed_launch_start_ns",
+        Int,
+        CudaApi,
+        Incomparable,
+        "When the first call began that should launch work and returned an error; absent where none did.",
+    ),
+    fact(
+        "kernel_before_failed_launch",
+        Text,
+        CudaApi,
+        Incomparable,
+        "The kernel that the thread of that call had launched last; absent where there is none.",
+    ),
+    fact(
+        "failed_launch_range",
+        Text,
+        Nvtx,
+        Incomparable,
+        "The innermost range that it lies in; absent where none does.",
     ),
     fact(
         "refused_call",

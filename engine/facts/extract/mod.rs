@@ -20,6 +20,7 @@ mod copying_range;
 mod cpu_operators;
 mod culprits;
 mod device;
+mod failed_launches;
 mod filled_memory;
 mod fine_work;
 mod first_pages;

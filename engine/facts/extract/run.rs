@@ -3,7 +3,7 @@
 use foldhash::{HashMap, HashSet};
 
 use super::profile::{FIRST_OF_PROFILER, is_system};
-use super::{Context, framework, refused, torn_down};
+use super::{Context, failed_launches, framework, refused, torn_down};
 use crate::facts::store::EntityId;
 use crate::facts::{Entity, EntityKind, Facts};
 use crate::ledger::{Account, DeviceOps};
@@ -88,7 +88,7 @@ fn calls(context: &Context<'_>, facts: &mut Entity) {
         let own = context.api_names().iter().filter(|(name, _)| is_of(*name));
         own.map(|(_, count)| count).sum::<i64>()
     };
-    let failed = failed_launches(context);
+    let failed = failed_launches::count(context);
     facts.set("launch_call_count", count_of(&|name| context.calls.class[name as usize] == ApiClass::Launch) - failed);
     let is_wait = |name: NameId| matches!(context.calls.class[name as usize], ApiClass::Wait(_));
     facts.set("sync_call_count", count_of(&is_wait));
@@ -124,14 +124,6 @@ fn counts(timeline: &Timeline, facts: &mut Entity) {
     facts.set("dropped_event_count", timeline.dropped.iter().map(|dropped| dropped.count as i64).sum::<i64>());
 }
 
-/// Launches that returned an error, and launched nothing.
-fn failed_launches(context: &Context<'_>) -> i64 {
-    let class = &context.calls.class;
-    let errors = context.timeline.api.errors.iter();
-    let launches = errors.filter(|error| class.get(error.call as usize) == Some(&ApiClass::Launch));
-    launches.map(|error| error.count as i64).sum()
-}
-
 fn errors(context: &Context<'_>, facts: &mut Entity) {
     let timeline = context.timeline;
     if timeline.lacks_return_codes {
@@ -143,6 +135,7 @@ fn errors(context: &Context<'_>, facts: &mut Entity) {
         errors.into_iter().partition(|error| api::failure(error.code).is_some());
     kernel_error(timeline, &fatal, facts);
     refused::extract(timeline, &errors, facts);
+    failed_launches::extract(context, &errors, facts);
     facts.set("api_error_count", errors.iter().map(|error| error.count as i64).sum::<i64>());
     let Some(commonest) = errors.first() else { return };
     facts.set("api_error_call", timeline.name(commonest.call));
