@@ -94,6 +94,8 @@ pub fn called(demangled: &str) -> String {
     let carried = if is_carrier(own) { carried(function, MAX_DEPTH) } else { None };
     // `internal::gemvx::kernel` says what it is by its namespace.
     let own = if own == "kernel" { last_two_segments(function) } else { own };
+    // So does `strided_dgrad_indexed::kernel<…::Kernel_traits<…>>`: what a kernel is made with says less.
+    let carried = carried.filter(|carried| !own.contains("::") || !is_traits(carried));
     let name = carried.unwrap_or(own).trim();
     if is_word(name) { name.to_owned() } else { demangled.to_owned() }
 }
@@ -127,6 +129,12 @@ fn is_word(name: &str) -> bool {
 /// Whether a template only carries another function. CUTLASS and its users guard kernels by `enable_sm90_or_later<…>` and the like.
 fn is_carrier(name: &str) -> bool {
     CARRIERS.contains(&name) || name.starts_with("enable_")
+}
+
+/// Whether a name is that of what a kernel is made with: its sizes and types.
+fn is_traits(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.ends_with("traits") || name.ends_with("config")
 }
 
 /// What the template arguments of a carrier name first that is neither a type nor a number.
@@ -411,6 +419,11 @@ mod tests {
                 "std::enable_if<!(false), void>::type internal::gemvx::kernel<int, __half, false, cublasGemvParamsEx<int, float> >(cublasGemvParamsEx<int, float>)".to_owned(),
                 "gemvx::kernel",
             ),
+            (
+                "void xmma_cudnn::implicit_gemm::strided_dgrad_indexed::kernel<xmma_cudnn::implicit_gemm::strided_dgrad_indexed::Kernel_traits<xmma_cudnn::Ampere_hmma_fp16_traits, (int)2> >(T1::Params)".to_owned(),
+                "strided_dgrad_indexed::kernel",
+            ),
+            ("void cutlass::Kernel<app::FwdKernelTraits<int> >(T1::Params)".to_owned(), "FwdKernelTraits"),
             ("kernel(int)".to_owned(), "kernel"),
             ("void vectorized_elementwise_kernel<4, float".to_owned(), "vectorized_elementwise_kernel"),
         ];
