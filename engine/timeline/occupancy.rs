@@ -14,6 +14,41 @@ const SHARED_UNIT: i64 = 128;
 /// Parts of an SM with a scheduler and registers of their own.
 const QUARTERS: i64 = 4;
 
+/// What an SM holds: warps, blocks, registers, and KiB of shared memory.
+type Limits = (i64, i64, i64, i64);
+
+/// The limits of an SM by compute capability (CUDA C++ Programming Guide, technical specifications per compute capability).
+const LIMITS: [((i64, i64), Limits); 11] = [
+    ((5, 0), (64, 32, 65_536, 64)),
+    ((5, 2), (64, 32, 65_536, 96)),
+    ((6, 0), (64, 32, 65_536, 64)),
+    ((6, 1), (64, 32, 65_536, 96)),
+    ((7, 0), (64, 32, 65_536, 96)),
+    ((7, 5), (32, 16, 65_536, 64)),
+    ((8, 0), (64, 32, 65_536, 164)),
+    ((8, 6), (48, 16, 65_536, 100)),
+    ((8, 7), (48, 16, 65_536, 164)),
+    ((8, 9), (48, 24, 65_536, 100)),
+    ((9, 0), (64, 32, 65_536, 228)),
+];
+
+/// Fills in the limits of an SM where a recording tells none of them, and the compute capability is known.
+pub(crate) fn fill_limits(properties: &mut DeviceProperties) {
+    let told = [
+        properties.max_warps_per_sm,
+        properties.max_blocks_per_sm,
+        properties.registers_per_sm,
+        properties.shared_memory_per_sm_bytes,
+    ];
+    let limits = LIMITS.iter().find(|(capability, _)| properties.compute_capability == Some(*capability));
+    if let Some((_, (warps, blocks, registers, shared_kib))) = limits.filter(|_| told.iter().all(Option::is_none)) {
+        properties.max_warps_per_sm = Some(*warps);
+        properties.max_blocks_per_sm = Some(*blocks);
+        properties.registers_per_sm = Some(*registers);
+        properties.shared_memory_per_sm_bytes = Some(shared_kib * 1_024);
+    }
+}
+
 /// What a launch geometry allows on one SM.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Occupancy {
@@ -86,6 +121,24 @@ mod tests {
 
     fn geometry(block_threads: i64, registers: i64, shared_memory_bytes: i64) -> Geometry {
         Geometry { grid_blocks: 1_000, block_threads, registers, shared_memory_bytes }
+    }
+
+    #[test]
+    fn limits_that_are_not_told_are_those_of_the_generation() {
+        let of = |capability| DeviceProperties { compute_capability: capability, ..DeviceProperties::default() };
+        let mut turing = of(Some((7, 5)));
+        fill_limits(&mut turing);
+        let narrow = theoretical(&turing, geometry(32, 40, 0)).expect("known");
+        assert_eq!((narrow.blocks_per_sm, narrow.share, narrow.limiter), (16, 0.5, "blocks"));
+        let mut ampere = of(Some((8, 0)));
+        fill_limits(&mut ampere);
+        assert_eq!(ampere, a100());
+        let mut told = DeviceProperties { max_warps_per_sm: Some(48), ..of(Some((8, 0))) };
+        fill_limits(&mut told);
+        assert_eq!(told.registers_per_sm, None);
+        let mut unknown = of(None);
+        fill_limits(&mut unknown);
+        assert_eq!(unknown, of(None));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use super::database::{Cells, Schema};
 use super::info::{Gpu, Info, Reader, shortened};
-use crate::timeline::DeviceProperties;
+use crate::timeline::{DeviceProperties, occupancy};
 
 /// Rows of the table of GPUs.
 const MAX_GPUS: usize = 1_024;
@@ -22,7 +22,10 @@ pub(super) fn read(db: &Connection, schema: &Schema, info: &mut Info) -> rusqlit
     of_today(reader, info)?;
     of_2021(reader, info)?;
     info.gpus.sort_by_key(|gpu| gpu.id);
-    info.gpus.iter_mut().for_each(|gpu| by_name(&mut gpu.properties));
+    info.gpus.iter_mut().for_each(|gpu| {
+        by_name(&mut gpu.properties);
+        occupancy::fill_limits(&mut gpu.properties);
+    });
     reader.rows("TARGET_INFO_CUDA_DEVICE", &["pid", "cudaId", "gpuId", "numMultiprocessors"], |cells| {
         let (Some(pid), Some(ordinal), Some(id)) = (cells.int(0), cells.int(1), cells.int(2)) else { return };
         info.ordinals.insert((pid, ordinal), id);
