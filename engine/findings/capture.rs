@@ -145,6 +145,11 @@ fn limits(facts: &Facts, run: &Entity) -> Vec<Sentence> {
             "beyond the limit: counted in the sums, without facts of their own.",
         ),
         (
+            of_devices("omitted_launch_shape_count"),
+            "grid and block of a kernel",
+            "beyond the limit: counted with their kernel, without facts of their own.",
+        ),
+        (
             of_devices("too_deep_range_count"),
             "range",
             "entered while as many were open on the thread as are followed: not told of idle time.",

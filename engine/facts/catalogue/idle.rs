@@ -32,6 +32,13 @@ pub(super) const DETAIL: &[Fact] = &[
         "Kernels, streams and groups of copies beyond the limit, which have no facts of their own; absent when none.",
     ),
     fact(
+        "omitted_launch_shape_count",
+        Int,
+        Report,
+        OneTime,
+        "Grids and blocks of kernels beyond the limit, which have no facts of their own; absent when none.",
+    ),
+    fact(
         "omitted_range_count",
         Int,
         Nvtx,

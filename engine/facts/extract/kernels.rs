@@ -87,7 +87,9 @@ fn longest_shapes(kernels: &[(NameId, Vec<Shape>)], most: usize, part: &mut Devi
     });
     let mut shapes: Vec<(Reverse<i128>, usize, usize)> = shapes.collect();
     shapes.sort_unstable();
-    part.keep(&mut shapes, most);
+    let left_out_count = shapes.len().saturating_sub(most) as i64;
+    part.device.set_some("omitted_launch_shape_count", Some(left_out_count).filter(|count| *count > 0));
+    shapes.truncate(most);
     shapes.into_iter().map(|(_, kernel, index)| (kernel, index)).collect()
 }
 

@@ -23,6 +23,8 @@ fn crowd() -> Facts {
     for kernel in 0..1_001 {
         writeln!(text, "k{kernel} = {{ run_us = 1, grid = [1, 1, 1], block = [32, 1, 1] }}").unwrap();
     }
+    // One launch shape more than there are kernels.
+    text.push_str("wide = { name = \"k0\", run_us = 1, grid = [2, 1, 1], block = [32, 1, 1] }\n");
     for process in 0..1_001 {
         writeln!(text, "[[process]]\npid = {}\nname = \"worker\"", 100 + process).unwrap();
         let start = 10_000 + 10 * process;
@@ -37,10 +39,11 @@ fn crowd() -> Facts {
         writeln!(text, "[[exact]]\nwhat = \"range\"\nname = \"deeper\"\nstart_ns = {depth}\nend_ns = 9_000_000")
             .unwrap();
     }
-    for kernel in 0..1_001 {
+    for kernel in 0..1_002 {
+        let named = if kernel == 1_001 { "wide".to_owned() } else { format!("k{kernel}") };
         let (call, start) = (100_000 + 3_000 * kernel, 101_000 + 3_000 * kernel);
         for (what, name, start, end) in
-            [("call", "cudaLaunchKernel", call, call + 900), ("kernel", &format!("k{kernel}"), start, start + 500)]
+            [("call", "cudaLaunchKernel", call, call + 900), ("kernel", &named, start, start + 500)]
         {
             writeln!(
                 text,
