@@ -378,6 +378,13 @@ pub(super) const CULPRITS: &[Fact] = &[
     ),
     fact("idle_peers_call", Text, CpuSamples, Incomparable, "The call of that library that most of it lies in."),
     fact(
+        "idle_peers_second_call",
+        Text,
+        CpuSamples,
+        Incomparable,
+        "The call that holds most of the rest, where that one holds less than 60 %.",
+    ),
+    fact(
         "idle_peers_caller",
         Text,
         CpuSamples,

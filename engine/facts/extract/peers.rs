@@ -90,8 +90,8 @@ impl PeerWaits {
     }
 }
 
-/// The calls of MPI that the profiler traced, in an account of idle time: how much of it, and the one with most.
-fn traced(timeline: &Timeline, device: &DeviceContext, time: fn(&RangeIdle) -> i64) -> Option<(i64, u32)> {
+/// The calls of MPI that the profiler traced, in an account of idle time: how much of it, and the one with most, or two.
+fn traced(timeline: &Timeline, device: &DeviceContext, time: fn(&RangeIdle) -> i64) -> Option<(i64, Vec<u32>)> {
     let is_mpi = |label: u32| {
         let label = timeline.ranges.labels.get(label as usize);
         label.is_some_and(|label| label.kind == RangeKind::Library && is_mpi_call(timeline.name(label.name)))
@@ -102,20 +102,27 @@ fn traced(timeline: &Timeline, device: &DeviceContext, time: fn(&RangeIdle) -> i
         *by_label.entry(label).or_default() += time(idle);
     }
     let all_ns = by_label.values().sum();
-    let (label, _) = *most(&by_label).first()?;
-    Some((all_ns, label))
+    let labels = main(&by_label, all_ns);
+    (!labels.is_empty()).then_some((all_ns, labels))
+}
+
+/// The one that holds most of a whole, and a second where it is not most of it.
+fn main(weights: &BTreeMap<u32, i64>, whole: i64) -> Vec<u32> {
+    let most = most(weights);
+    let is_main = most.first().is_some_and(|(_, weight)| weight * 100 >= whole * MAIN_PERCENT);
+    most.into_iter().take(if is_main { 1 } else { 2 }).map(|(function, _)| function).collect()
 }
 
 /// The names of the facts of an account of idle time: the library, its call, who called it most, and who called it second.
 struct Names {
     library: &'static str,
-    call: &'static str,
+    calls: &'static [&'static str],
     callers: [(&'static str, &'static str); 2],
 }
 
 const OF_HOST: Names = Names {
     library: "idle_peers_library",
-    call: "idle_peers_call",
+    calls: &["idle_peers_call", "idle_peers_second_call"],
     callers: [
         ("idle_peers_caller", "idle_peers_caller_share"),
         ("idle_peers_second_caller", "idle_peers_second_caller_share"),
@@ -123,7 +130,7 @@ const OF_HOST: Names = Names {
 };
 const OF_BLOCKED: Names = Names {
     library: "idle_blocked_peers_library",
-    call: "idle_blocked_peers_call",
+    calls: &["idle_blocked_peers_call"],
     callers: [
         ("idle_blocked_peers_caller", "idle_blocked_peers_caller_share"),
         ("idle_blocked_peers_second_caller", "idle_blocked_peers_second_caller_share"),
@@ -136,12 +143,14 @@ impl Names {
         &self,
         timeline: &Timeline,
         (stacks, waits): (&CpuSamples, &PeerWaits),
-        traced: Option<u32>,
+        traced: Option<&[u32]>,
         facts: &mut Entity,
     ) {
-        if let Some(label) = traced {
+        if let Some(labels) = traced {
             facts.set(self.library, PEER_LIBRARIES[Peers::Mpi as usize]);
-            facts.set(self.call, told_name(timeline, label));
+            for (fact, label) in self.calls.iter().zip(labels) {
+                facts.set(fact, told_name(timeline, *label));
+            }
         }
         let Some((peers, waits)) = waits.main().filter(|(peers, _)| traced.is_none() || *peers == Peers::Mpi) else {
             return;
@@ -149,7 +158,9 @@ impl Names {
         let name = |function: u32| name_of(timeline, stacks, stacks.frames.get(function as usize).copied());
         if traced.is_none() {
             facts.set(self.library, PEER_LIBRARIES[peers as usize]);
-            facts.set_some(self.call, most(&waits.calls).first().map(|(call, _)| name(*call)));
+            for (fact, call) in self.calls.iter().zip(main(&waits.calls, waits.whole)) {
+                facts.set(fact, name(call));
+            }
         }
         let callers = most(&waits.callers);
         let is_main = callers.first().is_some_and(|(_, weight)| weight * 100 >= waits.whole * MAIN_PERCENT);
@@ -171,14 +182,19 @@ pub(super) fn of_host(
     let is_sampled = sampled_ns.is_some();
     let sampled_ns = sampled_ns.unwrap_or(0);
     let traced = traced(timeline, device, |idle| idle.host_ns).filter(|(ns, _)| *ns >= sampled_ns);
-    let peers_ns = traced.map_or(sampled_ns, |(ns, _)| ns).min(device.account_ns(Account::IdleHost));
+    let peers_ns = traced.as_ref().map_or(sampled_ns, |(ns, _)| *ns).min(device.account_ns(Account::IdleHost));
     // Without samples, and without calls that were traced, there may be waits all the same.
     if peers_ns > 0 || is_sampled {
         facts.set("idle_peers_ns", peers_ns);
     }
     if peers_ns > 0 {
         facts.set("is_idle_peers_traced", traced.is_some());
-        OF_HOST.tell(timeline, (&timeline.cpu_samples, waits), traced.map(|(_, label)| label), facts);
+        OF_HOST.tell(
+            timeline,
+            (&timeline.cpu_samples, waits),
+            traced.as_ref().map(|(_, labels)| labels.as_slice()),
+            facts,
+        );
     }
     peers_ns
 }
@@ -192,6 +208,6 @@ pub(super) fn of_blocked(timeline: &Timeline, device: &DeviceContext, facts: &mu
     let (waits, _) = PeerWaits::split(timeline, stacks, weighed);
     let traced = traced(timeline, device, |idle| idle.blocked_ns).filter(|(ns, _)| is_most(*ns));
     if traced.is_some() || is_most(waits.weight()) {
-        OF_BLOCKED.tell(timeline, (stacks, &waits), traced.map(|(_, label)| label), facts);
+        OF_BLOCKED.tell(timeline, (stacks, &waits), traced.as_ref().map(|(_, labels)| labels.as_slice()), facts);
     }
 }
