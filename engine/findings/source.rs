@@ -82,7 +82,7 @@ impl Source {
 }
 
 /// Facts that hold the name of a kernel or range, of entities that are neither.
-const NAMING: [(EntityKind, &str, CodeKind); 22] = [
+const NAMING: [(EntityKind, &str, CodeKind); 24] = [
     (EntityKind::Run, "failed_launch_range", CodeKind::Range),
     (EntityKind::SyncGroup, "range", CodeKind::Range),
     (EntityKind::Device, "data_loading_range", CodeKind::Range),
