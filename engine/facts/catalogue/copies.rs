@@ -161,6 +161,13 @@ pub(super) const COPIES: &[Fact] = &[
         "The part of the time that the host spends in waits and in copy calls that hold it up which is for such copies; absent where it spends none.",
     ),
     fact(
+        "scalar_readback_exposed_pinned_ns",
+        Int,
+        CudaApi,
+        Extensive,
+        "How long such copies to pinned memory run while no kernel does: most of it is also in exposed_copy_d2h_pinned_ns, and no kernel could hide it.",
+    ),
+    fact(
         "scalar_readback_idle_ns",
         Int,
         CudaApi,

@@ -9,7 +9,8 @@ use crate::ledger::idle::{BesideCopies, Copies};
 use crate::ledger::{Activity, Op, OpKind};
 use crate::timeline::Timeline;
 use crate::timeline::api::ApiClass;
-use crate::timeline::columns::Direction;
+use crate::timeline::columns::{Direction, HostMemory};
+use crate::timeline::union::Follower;
 
 /// A value or a few of them read back are at most this long: the wait costs more than the bytes.
 const READBACK_BYTES: i64 = 16 << 10;
@@ -34,6 +35,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     // All copies of a graph have one call, and the host waits for them once.
     let (mut readbacks, mut waits) = (HashSet::default(), HashSet::default());
     let fetched = fetched(timeline, device);
+    let (mut kernels, mut exposed_pinned_ns) = (Follower::new(&device.tally.kernels_run), 0_i64);
     let mut last = 0;
     for op in unchecked_copies(timeline, device) {
         let index = op.index as usize;
@@ -47,6 +49,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
             first = first.or(Some(op.start));
             readbacks.insert(op.index);
             waits.extend(own);
+            if timeline.copies.host_memory[index] == HostMemory::Pinned {
+                let part = op.interval().clip(device.window());
+                exposed_pinned_ns += part.len_ns() - kernels.overlap_ns(part);
+            }
         }
     }
     let calls = readbacks.iter().map(|copy| timeline.copies.ops.call[*copy as usize]);
@@ -60,6 +66,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let longest_ns = beside.map(|stretch| stretch.idle_ns).max().unwrap_or(0);
     let won_ns = sum_of(&device.idle().won_beside_copies);
     facts.set("scalar_readback_count", readbacks.len() as i64);
+    facts.set("scalar_readback_exposed_pinned_ns", exposed_pinned_ns);
     let length_ns = |call: &u32| timeline.api.times.at(*call as usize).len_ns();
     let all = all_waits(context, device);
     let all_ns = all.iter().map(length_ns).fold(0, i64::saturating_add);
