@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use super::{DeviceOps, OpKind};
 use crate::timeline::{NONE, Timeline};
 
-/// The thread that launches most operations of a device; of several, the first.
-pub fn main_thread(timeline: &Timeline, device: &DeviceOps) -> Option<u32> {
+/// How many operations of a device each thread launches.
+pub fn launch_counts(timeline: &Timeline, device: &DeviceOps) -> BTreeMap<u32, usize> {
     let mut launches: BTreeMap<u32, usize> = BTreeMap::new();
     for op in device.in_window().filter(|op| op.kind != OpKind::Migration) {
         let thread = op.call(timeline).and_then(|call| timeline.api.thread.get(call as usize)).copied();
@@ -15,5 +15,11 @@ pub fn main_thread(timeline: &Timeline, device: &DeviceOps) -> Option<u32> {
             *launches.entry(thread).or_default() += 1;
         }
     }
+    launches
+}
+
+/// The thread that launches most operations of a device; of several, the first.
+pub fn main_thread(timeline: &Timeline, device: &DeviceOps) -> Option<u32> {
+    let launches = launch_counts(timeline, device);
     launches.into_iter().max_by_key(|(thread, count)| (*count, Reverse(*thread))).map(|(thread, _)| thread)
 }

@@ -3,16 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use foldhash::HashMap;
-
+use super::widths::share_of_warps;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::OpKind;
+use crate::ledger::{OpKind, callers};
 use crate::text::paths::without_folders;
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::{Direction, KernelShape};
 use crate::timeline::interval::Interval;
-use crate::timeline::{DeviceProperties, NONE, NameId, Timeline};
+use crate::timeline::names::Told;
+use crate::timeline::{DeviceProperties, Geometry, NameId, Timeline};
 
 /// Calls of the OS that ask for a lock.
 const LOCKS: [&str; 4] =
@@ -23,8 +23,6 @@ const HANDOVER_NS: i64 = 100_000;
 const NEAR: usize = 8;
 /// Warps that an SM holds, of GPUs whose number is not known.
 const WARPS_PER_SM: i64 = 64;
-/// Threads of a warp.
-const WARP: i64 = 32;
 
 /// The turns of one device.
 #[derive(Debug, Default)]
@@ -39,11 +37,11 @@ struct Turns {
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
-    let is_lock = locks(timeline);
-    if !is_lock.contains(&true) {
+    let mut is_lock = Told::new(&timeline.names, |name| LOCKS.contains(&name));
+    if !timeline.os_calls.name.iter().any(|name| is_lock.of(*name)) {
         return;
     }
-    let threads = launching(timeline, device);
+    let threads = callers::launch_counts(timeline, &device.ops);
     if threads.len() < 2 {
         return;
     }
@@ -52,11 +50,12 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let all = &timeline.os_calls;
     for ((lock, thread), name) in all.times.iter().zip(&all.thread).zip(&all.name) {
         let part = lock.clip(device.window());
-        let is_asked = part.len_ns() > 0 && threads.contains_key(thread) && is_lock.get(*name as usize) == Some(&true);
+        let is_asked = part.len_ns() > 0 && threads.contains_key(thread) && is_lock.of(*name);
         if is_asked && is_handed_over(&waits, lock, *thread) && calls_next(context, *thread, lock.end) {
             turns.count += 1;
-            *turns.waits_ns.entry(*thread).or_default() += part.len_ns();
-            *turns.names.entry(*name).or_default() += part.len_ns();
+            for sum_ns in [turns.waits_ns.entry(*thread).or_default(), turns.names.entry(*name).or_default()] {
+                *sum_ns = sum_ns.saturating_add(part.len_ns());
+            }
             turns.longest = turns.longest.filter(|longest| longest.len_ns() >= part.len_ns()).or(Some(part));
         }
     }
@@ -81,7 +80,7 @@ fn set(timeline: &Timeline, device: &DeviceContext, turns: &Turns, facts: &mut E
 fn won_ns(timeline: &Timeline, device: &DeviceContext, turns: &Turns) -> i64 {
     let least_wait_ns = turns.waits_ns.values().copied().min().unwrap_or(0);
     let shares = warp_shares(timeline, device.properties(timeline));
-    let (mut kernels_ns, mut to_device_ns, mut to_host_ns) = (0.0, 0, 0);
+    let (mut kernels_ns, mut to_device_ns, mut to_host_ns) = (0.0, 0_i64, 0_i64);
     for op in device.ops.in_window() {
         let part_ns = op.interval().clip(device.window()).len_ns();
         match (op.kind, timeline.copies.direction.get(op.index as usize)) {
@@ -91,8 +90,8 @@ fn won_ns(timeline: &Timeline, device: &DeviceContext, turns: &Turns) -> i64 {
                 kernels_ns += part_ns as f64 * share.unwrap_or(1.0);
             }
             (OpKind::Graph, _) => kernels_ns += part_ns as f64,
-            (OpKind::Copy, Some(Direction::HostToDevice)) => to_device_ns += part_ns,
-            (OpKind::Copy, Some(Direction::DeviceToHost)) => to_host_ns += part_ns,
+            (OpKind::Copy, Some(Direction::HostToDevice)) => to_device_ns = to_device_ns.saturating_add(part_ns),
+            (OpKind::Copy, Some(Direction::DeviceToHost)) => to_host_ns = to_host_ns.saturating_add(part_ns),
             _ => {}
         }
     }
@@ -102,42 +101,19 @@ fn won_ns(timeline: &Timeline, device: &DeviceContext, turns: &Turns) -> i64 {
 
 /// The part of the warps of a device that each kernel shape takes; all where it is not known.
 fn warp_shares(timeline: &Timeline, properties: Option<&DeviceProperties>) -> Vec<f64> {
-    let sm_count = properties.and_then(|known| known.sm_count);
     let per_sm = properties.and_then(|known| known.max_warps_per_sm).unwrap_or(WARPS_PER_SM);
+    let sm_count = properties.and_then(|known| known.sm_count);
+    let room = sm_count.map(|sms| sms.max(1).saturating_mul(per_sm.max(1)));
     let share = |shape: &KernelShape| {
         let geometry = timeline.geometries.get(shape.geometry as usize).filter(|known| known.grid_blocks > 0);
-        let warps = geometry.map(|known| known.grid_blocks as f64 * ((known.block_threads + WARP - 1) / WARP) as f64);
-        let room = sm_count.map(|sms| (sms.max(1) * per_sm.max(1)) as f64);
-        warps.zip(room).map_or(1.0, |(warps, room)| (warps / room).min(1.0))
+        let share = |(known, room): (&Geometry, i64)| share_of_warps(known.grid_blocks, known.block_threads, room);
+        geometry.zip(room).map_or(1.0, share)
     };
     timeline.kernels.shapes.iter().map(share).collect()
 }
 
-/// By name, whether it asks for a lock.
-fn locks(timeline: &Timeline) -> Vec<bool> {
-    let mut is_lock = vec![false; timeline.names.len()];
-    for name in &timeline.os_calls.name {
-        if let Some(known) = is_lock.get_mut(*name as usize).filter(|known| !**known) {
-            *known = LOCKS.contains(&timeline.name(*name));
-        }
-    }
-    is_lock
-}
-
-/// How much each thread launches of what a device runs.
-fn launching(timeline: &Timeline, device: &DeviceContext) -> HashMap<u32, usize> {
-    let mut threads: HashMap<u32, usize> = HashMap::default();
-    for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
-        let thread = op.call(timeline).and_then(|call| timeline.api.thread.get(call as usize)).copied();
-        if let Some(thread) = thread.filter(|thread| *thread != NONE) {
-            *threads.entry(thread).or_default() += 1;
-        }
-    }
-    threads
-}
-
 /// When calls of these threads that wait for the device return, in time order.
-fn waits(context: &Context<'_>, threads: &HashMap<u32, usize>) -> Vec<(i64, u32)> {
+fn waits(context: &Context<'_>, threads: &BTreeMap<u32, usize>) -> Vec<(i64, u32)> {
     let api = &context.timeline.api;
     let is_wait = |name: &NameId| {
         let class = context.calls.class.get(*name as usize);

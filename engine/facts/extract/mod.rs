@@ -89,6 +89,7 @@ mod tuning;
 mod turns;
 mod widths;
 mod without_gpu;
+mod work_ranges;
 
 use std::sync::OnceLock;
 
@@ -331,12 +332,11 @@ impl<'timeline> Context<'timeline> {
         let ((calls, recorded), (mut ops, traits)) = parallel::both(threads, of_host, operations);
         scope::apply(timeline, &mut ops, scope)?;
         let busiest = calls.busiest_threads(timeline);
-        // The busiest threads are those that launch, of most programs: they are asked next.
+        // These are those that launch, of most programs: they are asked next.
         let launching: Vec<u32> = busiest.values().copied().take(ops.len()).collect();
         let lay_out = || parallel::map(threads, &launching, |thread| calls.keep(timeline, *thread));
         let tell = || phases::tell(timeline, &calls, &mut ops, view, threads);
-        let (_, told) = parallel::both(threads, lay_out, tell);
-        let mut told = told?;
+        let mut told = parallel::both(threads, lay_out, tell).1?;
         let launch_shapes = LaunchShapes::new(timeline);
         let within = threads.within(ops.len());
         let work =
@@ -449,4 +449,3 @@ fn threads_of(timeline: &Timeline) -> Vec<Vec<u32>> {
 
 #[cfg(test)]
 mod layout_tests;
-mod work_ranges;

@@ -51,7 +51,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
             waits.extend(own);
             if timeline.copies.host_memory[index] == HostMemory::Pinned {
                 let part = op.interval().clip(device.window());
-                exposed_pinned_ns += part.len_ns() - kernels.overlap_ns(part);
+                exposed_pinned_ns = exposed_pinned_ns.saturating_add(part.len_ns() - kernels.overlap_ns(part));
             }
         }
     }

@@ -35,11 +35,16 @@ pub(super) fn warp_share(known: &DeviceProperties, own: &[Shape]) -> Option<f64>
         if shape.grid_blocks <= 0 || shape.block_threads <= 0 {
             return None;
         }
-        let warps = shape.grid_blocks as f64 * ((shape.block_threads - 1) / WARP_THREADS + 1) as f64;
-        sum += (warps / room as f64).min(1.0) * launches.sum_ns as f64;
+        sum += share_of_warps(shape.grid_blocks, shape.block_threads, room) * launches.sum_ns as f64;
         all_ns += launches.sum_ns as f64;
     }
     (all_ns > 0.0).then_some(sum / all_ns)
+}
+
+/// Of the warps that there is room for, those of one launch.
+pub(super) fn share_of_warps(grid_blocks: i64, block_threads: i64, room: i64) -> f64 {
+    let warps_of_block = block_threads.saturating_add(WARP_THREADS - 1) / WARP_THREADS;
+    (grid_blocks as f64 * warps_of_block as f64 / room as f64).min(1.0)
 }
 
 impl<'all> Narrow<'all> {

@@ -12,6 +12,7 @@ use super::samples::{CHAINS, EVENTS};
 use crate::text::paths::file_name;
 use crate::timeline::builder::{ABSURD_NS, Limits};
 use crate::timeline::interval::Interval;
+use crate::timeline::names::Names;
 use crate::timeline::{CompilerRun, NameId, Timeline, modules};
 
 /// Processes and samples that are kept: far more than a build has.
@@ -72,6 +73,14 @@ pub(super) fn read(
     Ok(runs)
 }
 
+/// Adds the name of something, where it is such a program's and there is room for it.
+fn add(found: &mut BTreeMap<i64, NameId>, names: &mut Names, limits: &Limits, (id, name): (i64, &str)) {
+    let has_room = found.len() < MAX_PROCESSES && (names.len() < limits.names || names.find(name).is_some());
+    if modules::is_compiler_program(name) && has_room {
+        found.insert(id, names.intern(name.to_owned()));
+    }
+}
+
 /// Such programs by their processes, where the report names these.
 fn named_processes(
     db: &Connection,
@@ -86,10 +95,7 @@ fn named_processes(
     let names = &mut timeline.names;
     schema.each(db, &schema.select(PROCESSES, &["globalPid", "name"]), limits.rows, |cells| {
         let (Some(id), Some(name)) = (cells.int(0), cells.text(1)) else { return };
-        let has_room = found.len() < MAX_PROCESSES && (names.len() < limits.names || names.find(name).is_some());
-        if modules::is_compiler_program(name) && has_room {
-            found.insert(process_key(id), names.intern(name.to_owned()));
-        }
+        add(&mut found, names, limits, (process_key(id), name));
     })?;
     Ok(found)
 }
@@ -105,11 +111,7 @@ fn programs(
     let names = &mut timeline.names;
     schema.each(db, &schema.select("StringIds", &["id", "value"]), limits.rows, |cells| {
         let (Some(id), Some(text)) = (cells.int(0), cells.text(1)) else { return };
-        let file = file_name(text);
-        let has_room = found.len() < MAX_PROCESSES && (names.len() < limits.names || names.find(file).is_some());
-        if modules::is_compiler_program(file) && has_room {
-            found.insert(id, names.intern(file.to_owned()));
-        }
+        add(&mut found, names, limits, (id, file_name(text)));
     })?;
     Ok(found)
 }
