@@ -8,7 +8,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::budget::Budget;
-use super::record::{Field, Record, fields, varint};
+use super::record::{Layouts, Record, varint};
 
 /// Bytes that are read at once where pages that are wanted lie side by side.
 const BLOCK_BYTES: usize = 1 << 16;
@@ -78,7 +78,7 @@ pub(super) struct Pages {
     block_first: u32,
     /// Bytes of pages since the last look at the clock.
     unlooked_bytes: usize,
-    fields: Vec<Field>,
+    layouts: Layouts,
 }
 
 /// The rows that are wanted.
@@ -156,7 +156,7 @@ impl Pages {
             block,
             block_first: 0,
             unlooked_bytes: 0,
-            fields: Vec::new(),
+            layouts: Layouts::default(),
         };
         (is_utf8 && usable >= LEAST_USABLE).then_some(opened)
     }
@@ -171,6 +171,7 @@ impl Pages {
         (first, last): (i64, i64),
         take: impl FnMut(&Record<'_>) -> Taken,
     ) -> Taken {
+        self.layouts.clear();
         let mut wanted = Wanted { table: Some(table), first, last, take };
         self.walk(Below::root(table.root), 1, 0, &mut wanted)
     }
@@ -282,18 +283,18 @@ impl Pages {
         below: Below,
         wanted: &mut Wanted<'_, T>,
     ) -> Taken {
-        let mut fields = std::mem::take(&mut self.fields);
+        let mut layouts = std::mem::take(&mut self.layouts);
         let listed = self.page(begin).and_then(|page| Listed::of(page, LEAF_HEADER));
         // Only a table without rows has a leaf without any.
         let listed = listed.filter(|listed| is_root || listed.count > 0).ok_or(NotPlain);
-        let taken = listed.and_then(|listed| wanted.leaf(&listed, below, &mut fields));
-        self.fields = fields;
+        let taken = listed.and_then(|listed| wanted.leaf(&listed, below, &mut layouts));
+        self.layouts = layouts;
         taken
     }
 }
 
 impl<T: FnMut(&Record<'_>) -> Taken> Wanted<'_, T> {
-    fn leaf(&mut self, listed: &Listed<'_>, below: Below, found: &mut Vec<Field>) -> Taken {
+    fn leaf(&mut self, listed: &Listed<'_>, below: Below, layouts: &mut Layouts) -> Taken {
         listed.is_whole().then_some(()).ok_or(OutOfOrder)?;
         let mut order = below.order();
         let Some(table) = self.table else {
@@ -316,8 +317,8 @@ impl<T: FnMut(&Record<'_>) -> Taken> Wanted<'_, T> {
             if filled > listed.page.len() {
                 return Err(NotPlain);
             }
-            fields(row, field_count, found).ok_or(NotPlain)?;
-            let record = Record { row: rest, fields: found, places: &table.places, handed: Cell::new(0) };
+            let fields = layouts.of(row, &table.places, field_count).ok_or(NotPlain)?;
+            let record = Record { row: rest, fields, handed: Cell::new(0) };
             (self.take)(&record)?;
         }
         Ok(())

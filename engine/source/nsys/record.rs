@@ -7,15 +7,20 @@ use super::cells::Cells;
 /// Bytes of the largest page there is.
 const MAX_PAGE_BYTES: usize = 1 << 16;
 
-/// A number of SQLite's, of one to nine bytes, and where it ends; `None` where the bytes end before it does. Most have one or two.
+/// A number of SQLite's, of one to nine bytes, and where it ends; `None` where the bytes end before it does. Most have three at most.
 #[inline(always)]
 pub(super) fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let first = *bytes.get(at)?;
     if first < 0x80 {
         return Some((u64::from(first), at + 1));
     }
-    match bytes.get(at + 1) {
-        Some(second @ ..0x80) => Some((u64::from(first & 0x7f) << 7 | u64::from(*second), at + 2)),
+    let second = *bytes.get(at + 1)?;
+    let value = u64::from(first & 0x7f) << 7 | u64::from(second & 0x7f);
+    if second < 0x80 {
+        return Some((value, at + 2));
+    }
+    match bytes.get(at + 2) {
+        Some(third @ ..0x80) => Some((value << 7 | u64::from(*third), at + 3)),
         _ => long_varint(bytes, at),
     }
 }
@@ -36,15 +41,86 @@ fn long_varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
 }
 
 /// What a column of a row is, and where it stands in the row. No page has more bytes than 16 bits tell.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Field {
     kind: u32,
     begin: u32,
     end: u32,
 }
 
-/// Finds the first `count` columns of a row. `None` where it has fewer, or is not as SQLite writes one.
-pub(super) fn fields(row: &[u8], count: usize, fields: &mut Vec<Field>) -> Option<()> {
+/// Headers that are kept: rows that lie beside each other mostly have one of a few, and to read a header costs as much as to read
+/// its row. As many bits of a sum over its bytes tell its place.
+const LAYOUT_BITS: u32 = 6;
+/// Spreads sums: 2^64 over the golden ratio, odd.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Where columns stand in rows with headers that were seen, of one table.
+#[derive(Debug, Default)]
+pub(super) struct Layouts {
+    known: Vec<Layout>,
+    found: Vec<Field>,
+}
+
+/// Where columns stand in rows that begin with these bytes.
+#[derive(Debug, Clone, Default)]
+struct Layout {
+    /// The length of the header, and the types of the first columns; empty before any was seen.
+    header: Vec<u8>,
+    /// The columns that are wanted.
+    fields: Vec<Field>,
+    /// Where the last of the first columns ends.
+    end: usize,
+}
+
+impl Layouts {
+    /// Forgets those of another table.
+    pub(super) fn clear(&mut self) {
+        self.known.clear();
+        self.known.resize(1 << LAYOUT_BITS, Layout::default());
+    }
+
+    /// The columns of a row at these places, which are among the first `count`: of one table always the same ones. `None` where
+    /// it has fewer, or is not as SQLite writes one.
+    #[inline]
+    pub(super) fn of(&mut self, row: &[u8], places: &[Option<usize>], count: usize) -> Option<&[Field]> {
+        let Self { known, found } = self;
+        let layout = known.get_mut(place_of(row.get(..=count).unwrap_or(row)))?;
+        if layout.header.is_empty() || !row.starts_with(&layout.header) {
+            layout.read(row, places, (count, found))?;
+        }
+        // They lie one behind the other: where the last one is whole, all are.
+        (layout.end <= row.len()).then_some(&layout.fields)
+    }
+}
+
+impl Layout {
+    #[inline(never)]
+    fn read(&mut self, row: &[u8], places: &[Option<usize>], (count, found): (usize, &mut Vec<Field>)) -> Option<()> {
+        self.header.clear();
+        let (header_bytes, end) = fields(row, count, found)?;
+        self.header.extend_from_slice(row.get(..header_bytes)?);
+        self.end = end;
+        self.fields.clear();
+        self.fields
+            .extend(places.iter().map(|place| place.and_then(|place| found.get(place)).copied().unwrap_or_default()));
+        Some(())
+    }
+}
+
+/// The place of a header, by the bytes that it mostly takes.
+#[inline]
+fn place_of(header: &[u8]) -> usize {
+    let mut words = header.chunks_exact(8);
+    let sum = |sum: u64, word: u64| (sum ^ word).wrapping_mul(SPREAD).rotate_left(29);
+    let whole = words.by_ref().filter_map(|word| word.first_chunk()).map(|word| u64::from_le_bytes(*word));
+    let of_words = whole.fold(0, sum);
+    let rest = words.remainder().iter().fold(0, |rest, byte| rest << 8 | u64::from(*byte));
+    (sum(of_words, rest).wrapping_mul(SPREAD) >> (u64::BITS - LAYOUT_BITS)) as usize
+}
+
+/// Finds the first `count` columns of a row: how many bytes say what they are, and where the last one ends. `None` where it has
+/// fewer, or is not as SQLite writes one.
+fn fields(row: &[u8], count: usize, fields: &mut Vec<Field>) -> Option<(usize, usize)> {
     fields.resize(count, Field::default());
     let (header_bytes, mut at) = varint(row, 0)?;
     let header = row.get(..usize::try_from(header_bytes).ok()?)?;
@@ -64,8 +140,7 @@ pub(super) fn fields(row: &[u8], count: usize, fields: &mut Vec<Field>) -> Optio
         *field = Field { kind: kind as u32, begin: begin as u32, end: end as u32 };
         (at, begin) = (next, end);
     }
-    // They lie one behind the other: where the last one is whole, all are.
-    (begin <= row.len()).then_some(())
+    Some((at, begin))
 }
 
 /// Bytes of the values of types that take one byte themselves.
@@ -102,19 +177,13 @@ fn width(kind: u64) -> Option<usize> {
 pub(super) struct Record<'page> {
     /// The row, and what stands behind it on its page.
     pub(super) row: &'page [u8],
+    /// The columns that are wanted; empty ones where the table lacks them.
     pub(super) fields: &'page [Field],
-    /// Where each column that is wanted stands in the row; absent where the table lacks it.
-    pub(super) places: &'page [Option<usize>],
     /// Bytes of texts that were looked at, wanted or not.
     pub(super) handed: Cell<u64>,
 }
 
 impl Record<'_> {
-    #[inline]
-    fn field(&self, column: usize) -> Option<&Field> {
-        self.fields.get((*self.places.get(column)?)?)
-    }
-
     /// The bytes of a text, or of bytes without a meaning; `None` for numbers.
     fn long(&self, field: &Field) -> Option<&[u8]> {
         let bytes = self.row.get(field.begin as usize..field.end as usize).filter(|_| field.kind >= 12)?;
@@ -138,7 +207,7 @@ fn number(bytes: &[u8], width: usize) -> Option<i64> {
 impl Cells for Record<'_> {
     #[inline]
     fn int(&self, column: usize) -> Option<i64> {
-        let field = self.field(column)?;
+        let field = self.fields.get(column)?;
         match field.kind {
             8 => Some(0),
             9 => Some(1),
@@ -151,7 +220,7 @@ impl Cells for Record<'_> {
     }
 
     fn bytes(&self, column: usize) -> Option<&[u8]> {
-        let field = self.field(column)?;
+        let field = self.fields.get(column)?;
         self.long(field).filter(|_| field.kind >= 13 && field.kind % 2 == 1)
     }
 }
@@ -186,16 +255,44 @@ mod tests {
 
     #[test]
     fn a_row_that_is_not_as_it_is_written_is_left_alone() {
-        let mut found = Vec::new();
         // Two columns: the number 5 in one byte, and the text "ab".
         let row = [3, 1, 17, 5, b'a', b'b'];
-        assert_eq!(fields(&row, 2, &mut found), Some(()));
-        let record = Record { row: &row, fields: &found, places: &[Some(1), None, Some(0)], handed: Cell::new(0) };
-        assert_eq!((record.bytes(0), record.int(2)), (Some(b"ab".as_slice()), Some(5)));
-        assert_eq!((record.int(0), record.int(1), record.bytes(2), record.int(3)), (None, None, None, None));
-        assert_eq!(record.handed.get(), 4);
-        for (row, count) in [(&row[..], 3), (&row[..5], 2), (&[2, 10, 0], 1), (&[9, 1, 1], 1), (&[], 1)] {
-            assert_eq!(fields(row, count, &mut Vec::new()), None, "{row:?}");
+        let places = [Some(1), None, Some(0)];
+        let mut layouts = Layouts::default();
+        layouts.clear();
+        // The second time it is known.
+        for _ in 0..2 {
+            let fields = layouts.of(&row, &places, 2).unwrap();
+            let record = Record { row: &row, fields, handed: Cell::new(0) };
+            assert_eq!((record.bytes(0), record.int(2)), (Some(b"ab".as_slice()), Some(5)));
+            assert_eq!((record.int(0), record.int(1), record.bytes(2), record.int(3)), (None, None, None, None));
+            assert_eq!(record.handed.get(), 4);
+            for row in [&row[..5], &[3, 10, 0, 1], &[9, 1, 1], &[2, 1, 1], &[]] {
+                assert!(layouts.of(row, &places, 2).is_none(), "{row:?}");
+            }
+        }
+    }
+
+    /// Whatever headers were seen before, and wherever their places are.
+    #[test]
+    fn a_known_header_tells_what_reading_it_tells() {
+        let kinds: [&[u8]; 8] = [&[0], &[1], &[4], &[6], &[8], &[9], &[19], &[0x81, 0x05]];
+        let widths = [0, 1, 4, 8, 0, 0, 3, 60];
+        let places = [Some(2), Some(0), None, Some(1)];
+        let mut layouts = Layouts::default();
+        layouts.clear();
+        for turn in 0..3 * 512 {
+            let columns = [turn % 8, turn / 8 % 8, turn / 64 % 8];
+            let mut row: Vec<u8> = columns.iter().flat_map(|column| kinds[*column]).copied().collect();
+            row.insert(0, row.len() as u8 + 1);
+            row.extend((0..columns.iter().map(|column| widths[*column]).sum()).map(|at: usize| (at + turn) as u8));
+            let mut all = Vec::new();
+            fields(&row, 3, &mut all).unwrap();
+            let wanted = places.map(|place| place.map_or_else(Field::default, |place| all[place]));
+            assert_eq!(layouts.of(&row, &places, 3), Some(&wanted[..]));
+            row.pop();
+            let is_whole = columns.iter().all(|column| widths[*column] == 0);
+            assert!(is_whole || layouts.of(&row, &places, 3).is_none());
         }
     }
 }

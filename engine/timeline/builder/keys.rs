@@ -104,12 +104,14 @@ pub(super) struct Intern<K> {
     indices: HashTable<u32>,
     seed: RandomState,
     list: Vec<K>,
-    last: Option<(K, u32)>,
+    /// What came after each the last time: steps repeat.
+    after: Vec<u32>,
+    last: u32,
 }
 
 impl<K> Default for Intern<K> {
     fn default() -> Self {
-        Self { indices: HashTable::new(), seed: RandomState::default(), list: Vec::new(), last: None }
+        Self { indices: HashTable::new(), seed: RandomState::default(), list: Vec::new(), after: Vec::new(), last: 0 }
     }
 }
 
@@ -117,29 +119,36 @@ impl<K: Copy + Eq + Hash> Intern<K> {
     /// Ends interning; what is left is the list.
     pub(super) fn seal(&mut self) {
         self.indices = HashTable::new();
+        self.after = Vec::new();
         self.list.shrink_to_fit();
     }
 
-    /// The index of a key. Events that follow each other often have the same one.
+    /// The index of a key. Events that follow each other often have the same one, or one that followed before.
     pub(super) fn index(&mut self, key: K) -> u32 {
-        if let Some((last, index)) = self.last
-            && last == key
-        {
-            return index;
+        let is = |index: u32| self.list.get(index as usize) == Some(&key);
+        if is(self.last) {
+            return self.last;
         }
+        let next = self.after.get(self.last as usize).copied().filter(|next| is(*next));
+        let index = next.unwrap_or_else(|| self.find(key));
+        if let Some(after) = self.after.get_mut(self.last as usize) {
+            *after = index;
+        }
+        self.last = index;
+        index
+    }
+
+    fn find(&mut self, key: K) -> u32 {
         let Self { indices, seed, list, .. } = self;
         let is_same = |index: &u32| list.get(*index as usize) == Some(&key);
-        let index = match indices.find(seed.hash_one(key), is_same) {
-            Some(index) => *index,
-            None => {
-                list.push(key);
-                let index = (list.len() - 1) as u32;
-                let hash_at = |index: &u32| list.get(*index as usize).map_or(0, |key| seed.hash_one(key));
-                *indices.insert_unique(seed.hash_one(key), index, hash_at).get()
-            }
-        };
-        self.last = Some((key, index));
-        index
+        if let Some(index) = indices.find(seed.hash_one(key), is_same) {
+            return *index;
+        }
+        list.push(key);
+        let index = (list.len() - 1) as u32;
+        self.after.push(index);
+        let hash_at = |index: &u32| list.get(*index as usize).map_or(0, |key| seed.hash_one(key));
+        *indices.insert_unique(seed.hash_one(key), index, hash_at).get()
     }
 
     /// The same; `None` of a key that would be one more than there may be.
