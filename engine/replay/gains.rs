@@ -1,17 +1,19 @@
 //! What each change could win of a step.
 
 use std::borrow::Cow;
+use std::ops::Deref;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use foldhash::HashMap;
 
 use super::build::{Built, build};
 use super::change::{Change, Extent, LARGE_SHARE, LAST_WAVE_SHARE, MAX_PROFILER_SHARE, MOST_PROFILER_SHARE, PieceLoop};
-use super::model::{Edge, Kernels, Play};
+use super::left::{Kernels, Left};
+use super::model::{Edge, Play};
 use super::most::{ALLOCATION_SPREAD, DEVICE_SPREAD, HOST_SPREAD, Whole, spread};
 use super::record::{Call, MAX_STEP_COUNT, Part};
 use super::recording_cost::{LEAST_COST_NS, MOST_COST_NS, recording_cost_ns, works_itself};
-use super::setting::Setting;
+use super::setting::{Measured, Setting};
 use super::waits::inner_wait_count;
 use super::{Assumption, NoReplay, Subject};
 
@@ -57,8 +59,15 @@ const MEASURED_SINCE: i64 = 8;
 /// A recording that can be played again.
 #[derive(Debug)]
 pub struct Replay<'all> {
-    built: Built,
     setting: Setting<'all>,
+    kept: Kept,
+}
+
+/// What a replay keeps of its recording, which it needs again to be played: see [`Replay::keep`].
+#[derive(Debug)]
+pub struct Kept {
+    measured: Measured,
+    built: Built,
     /// A step as recorded, as it would be without the profiler, and the least and the most that it could be.
     recorded_ns: f64,
     step_ns: f64,
@@ -74,6 +83,21 @@ pub struct Replay<'all> {
     host_code_ns: [OnceLock<Option<Vec<i64>>>; 4],
     /// What was played before: several changes are mostly made with the same others, and one is asked for beside many.
     known: Mutex<HashMap<Asked, Left>>,
+}
+
+impl Deref for Replay<'_> {
+    type Target = Kept;
+
+    fn deref(&self) -> &Self::Target {
+        &self.kept
+    }
+}
+
+impl Kept {
+    /// The replay of the recording that it was kept of.
+    pub const fn replay(self, subject: Subject<'_>) -> Replay<'_> {
+        Replay { setting: Setting { subject, measured: self.measured }, kept: self }
+    }
 }
 
 /// Changes in the order in which they are made, as one bit each, how much of them is won, and in which time.
@@ -100,12 +124,13 @@ impl<'all> Replay<'all> {
     pub fn new(subject: Subject<'all>) -> Result<Self, NoReplay> {
         let (mut built, mut setting) = Self::built(subject)?;
         built.model.shares = built.model.part.ops.iter().map(|op| setting.resident_share_of(op)).collect();
-        (setting.spacing_ns, setting.launch_ns, setting.return_ns) =
+        let measured = &mut setting.measured;
+        (measured.spacing_ns, measured.launch_ns, measured.return_ns) =
             (built.usual.spacing_ns, built.usual.launch_ns, built.usual.return_ns);
         let recorded_ns = built.model.step_ns(&built.model.recorded);
-        let mut replay = Self {
+        let kept = Kept {
+            measured: *measured,
             built,
-            setting,
             recorded_ns,
             step_ns: recorded_ns,
             least_ns: recorded_ns,
@@ -117,6 +142,7 @@ impl<'all> Replay<'all> {
             host_code_ns: Default::default(),
             known: Mutex::default(),
         };
+        let mut replay = Self { setting, kept };
         let is_measured = replay.setting.compute_capability().is_some_and(|(major, _)| major >= MEASURED_SINCE);
         let told_ns = recording_cost_ns(&replay.built.model.part.calls).filter(|_| is_measured);
         // Where nothing tells it, it is taken to be little, and may be much.
@@ -132,9 +158,15 @@ impl<'all> Replay<'all> {
         let play = replay.without_profiler(high_cost_ns, MOST_PROFILER_SHARE);
         let least_ns = play.model.step_ns(&play.times()).min(step_ns);
         let barest = play.edges;
-        (replay.step_ns, replay.least_ns, replay.most_ns) = (step_ns, least_ns, most_ns);
-        (replay.bare, replay.fullest, replay.barest) = (bare, fullest, barest);
+        let kept = &mut replay.kept;
+        (kept.step_ns, kept.least_ns, kept.most_ns) = (step_ns, least_ns, most_ns);
+        (kept.bare, kept.fullest, kept.barest) = (bare, fullest, barest);
         Ok(replay)
+    }
+
+    /// Ends playing for now: what was built and played stays known.
+    pub fn keep(self) -> Kept {
+        self.kept
     }
 
     /// The model of as many steps as may be, and what is the case there.
@@ -403,13 +435,8 @@ impl<'all> Replay<'all> {
             let before_ns = if index > 0 { of_later.as_deref() } else { self.host_code_ns(world, &play) };
             play.apply(*change, extent, &self.setting, before_ns);
         }
-        let kernels = |times: &[i64]| model.kernels(times, self.setting.own_device(), &play.shares);
         let is_changed = !play.has_edges(edges) || play.turns != turns || matches!(play.shares, Cow::Owned(_));
-        let left = |times: &[i64]| Left {
-            step_ns: model.step_ns(times),
-            busy_ns: model.busy_ns(times, self.setting.own_device()),
-            kernels: kernels(times),
-        };
+        let left = |times: &[i64]| model.left(times, self.setting.own_device(), &play.shares);
         if !is_changed && !changes.contains(&Change::SteadySteps) {
             let unchanged = || left(&play.times());
             return self.unchanged.get(world as usize).map_or_else(unchanged, |known| *known.get_or_init(unchanged));
@@ -424,14 +451,4 @@ impl<'all> Replay<'all> {
         }
         left
     }
-}
-
-/// What is left of a step.
-#[derive(Debug, Clone, Copy)]
-struct Left {
-    step_ns: f64,
-    /// How long the device is busy in it.
-    busy_ns: f64,
-    /// What kernels take of it.
-    kernels: Kernels,
 }

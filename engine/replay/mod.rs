@@ -13,6 +13,7 @@ pub mod cells;
 pub mod chains;
 mod change;
 mod gains;
+mod left;
 mod model;
 mod most;
 mod record;
@@ -27,7 +28,7 @@ use crate::steps::Step;
 use crate::timeline::Timeline;
 
 pub use change::{Change, PieceLoop};
-pub use gains::{Gain, InTurn, Replay};
+pub use gains::{Gain, InTurn, Kept, Replay};
 pub use most::spread;
 
 /// The fact of a device that holds what a step of the part played again takes: what gains are told of.

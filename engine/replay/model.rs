@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::OnceLock;
 
 use foldhash::HashMap;
 
 use super::record::{BOTH_WAYS, Call, Op, Part};
 use crate::ledger::OpKind;
+use crate::steps::rows::Row;
 use crate::timeline::interval::Interval;
 use crate::timeline::occupancy::MAX_KERNELS_AT_ONCE;
 use crate::timeline::union::Union;
@@ -76,19 +78,17 @@ pub(super) struct Model {
     /// What share of its device each kernel takes, by operation: kernels that were not recorded at once run at once as far as
     /// they fit.
     pub(super) shares: Vec<f32>,
+    pub(super) asked: Asked,
 }
 
-/// What kernels of a device take of a step, nanoseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Kernels {
-    /// Those of the stream that has most of them.
-    pub(super) busiest_stream_ns: f64,
-    /// As much as all of them would take that run beside each other as far as they fit.
-    pub(super) filled_ns: f64,
+/// What several changes ask of a model, and none of them alters.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    by_stream: OnceLock<Vec<Vec<u32>>>,
+    pub(super) merged_runs: OnceLock<HashMap<u32, i64>>,
+    /// Chains of element-wise kernels with the places where the same few come again, by which loops are looked at.
+    pub(super) elementwise_rows: [OnceLock<Vec<(Vec<u32>, Vec<Row>)>>; 2],
 }
-
-/// A kernel that takes this share of what a device has room for keeps all of it busy.
-const FILLING_SHARE: f64 = 0.5;
 
 /// What operations take turns at, beside what edges say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -125,7 +125,17 @@ impl Model {
         let recorded = events.iter().map(|event| event.0).collect();
         let what = events.into_iter().map(|event| event.2).collect();
         let copies_take_turns = copies_take_turns(&part.ops);
-        Self { part, recorded, what, call_events, op_events, edges: Vec::new(), copies_take_turns, shares: Vec::new() }
+        Self {
+            part,
+            recorded,
+            what,
+            call_events,
+            op_events,
+            edges: Vec::new(),
+            copies_take_turns,
+            shares: Vec::new(),
+            asked: Asked::default(),
+        }
     }
 
     pub(super) fn call(&self, call: u32) -> &Call {
@@ -134,6 +144,22 @@ impl Model {
 
     pub(super) fn op(&self, op: u32) -> &Op {
         &self.part.ops[op as usize]
+    }
+
+    /// The operations of each stream, in order.
+    pub(super) fn by_stream(&self) -> &[Vec<u32>] {
+        self.asked.by_stream.get_or_init(|| {
+            let mut index_of: HashMap<u32, usize> = HashMap::default();
+            let mut lists: Vec<Vec<u32>> = Vec::new();
+            for (op, row) in (0_u32..).zip(&self.part.ops) {
+                let index = *index_of.entry(row.stream).or_insert_with(|| {
+                    lists.push(Vec::new());
+                    lists.len() - 1
+                });
+                lists[index].push(op);
+            }
+            lists
+        })
     }
 }
 
@@ -173,11 +199,13 @@ impl<'model> Play<'model> {
         for (position, what) in (0_u32..).zip(&self.model.what) {
             let mut time = i64::MIN;
             while let Some(edge) = self.edges.get(next).filter(|edge| edge.to == position) {
-                let lag_ns = match (edge.why, self.model.what[edge.from as usize]) {
-                    // What began beside an operation, as that made room, begins after it at the latest.
-                    (Why::Order, What::OpStart(op)) => edge.lag_ns.min(runs[op as usize]),
-                    _ => edge.lag_ns,
-                };
+                let mut lag_ns = edge.lag_ns;
+                // What began beside an operation, as that made room, begins after it at the latest.
+                if edge.why == Why::Order
+                    && let What::OpStart(op) = self.model.what[edge.from as usize]
+                {
+                    lag_ns = lag_ns.min(runs[op as usize]);
+                }
                 time = time.max(times[edge.from as usize].saturating_add(lag_ns));
                 next += 1;
             }
@@ -236,20 +264,6 @@ impl<'model> Play<'model> {
 }
 
 impl Model {
-    /// When the work of each step was complete.
-    fn completions(&self, times: &[i64]) -> Vec<i64> {
-        let mut ends = vec![i64::MIN; self.part.step_count as usize];
-        for (op, (_, end)) in self.part.ops.iter().zip(&self.op_events) {
-            if op.call != crate::timeline::NONE
-                && let Some(latest) = ends.get_mut(op.step as usize)
-            {
-                *latest = (*latest).max(times[*end as usize]);
-            }
-        }
-        ends.retain(|end| *end > i64::MIN);
-        ends
-    }
-
     /// By communication kernel: how long nothing else ran on its device, nanoseconds.
     pub(super) fn exposed_communication(&self) -> HashMap<u32, i64> {
         let busy = self.busy_beside_communication();
@@ -290,54 +304,6 @@ impl Model {
             busy.entry(op.device).or_default().push(Interval::new(op.start, op.end));
         }
         busy
-    }
-
-    /// Nanoseconds of a step, of given times of events.
-    pub(super) fn step_ns(&self, times: &[i64]) -> f64 {
-        self.span(times).map_or(0.0, |(span, count)| span.len_ns() as f64 / count as f64)
-    }
-
-    /// How long a device is busy in a step, of given times of events; nanoseconds.
-    pub(super) fn busy_ns(&self, times: &[i64], device: u32) -> f64 {
-        let Some((played, count)) = self.span(times) else { return 0.0 };
-        let own = self.part.ops.iter().zip(&self.op_events).filter(|(op, _)| op.device == device);
-        let runs = own.map(|(_, (start, end))| Interval::new(times[*start as usize], times[*end as usize]));
-        Union::of(runs).overlap_ns(played) as f64 / count as f64
-    }
-
-    /// What computing takes of a step in any case, of given times of events: kernels of one stream run one after the other, and
-    /// wherever they run, together they fill the device for so long.
-    pub(super) fn kernels(&self, times: &[i64], device: u32, shares: &[f32]) -> Kernels {
-        let Some((played, count)) = self.span(times) else { return Kernels::default() };
-        let mut of_stream: HashMap<u32, i64> = HashMap::default();
-        let mut filled_ns = 0.0;
-        for (index, op) in self.part.ops.iter().enumerate().filter(|(_, op)| op.device == device) {
-            if op.kind.is_compute() {
-                let (start, end) = self.op_events[index];
-                let run_ns = Interval::new(times[start as usize], times[end as usize]).clip(played).len_ns();
-                *of_stream.entry(op.stream).or_default() += run_ns;
-                let resident = f64::from(shares.get(index).copied().unwrap_or(0.0));
-                filled_ns += run_ns as f64 * (resident / FILLING_SHARE).min(1.0);
-            }
-        }
-        let busiest_ns = of_stream.into_values().max().unwrap_or(0);
-        Kernels { busiest_stream_ns: busiest_ns as f64 / count as f64, filled_ns: filled_ns / count as f64 }
-    }
-
-    /// From the end of the first step to that of the last, as recorded, and how many steps that are.
-    pub(super) fn recorded_span(&self) -> Option<(Interval, usize)> {
-        self.span(&self.recorded)
-    }
-
-    fn span(&self, times: &[i64]) -> Option<(Interval, usize)> {
-        let ends = self.completions(times);
-        let (first, last) = (*ends.first()?, *ends.last()?);
-        Some((Interval::new(first, last), (ends.len() - 1).max(1)))
-    }
-
-    /// Of each step but the first how long it was, of given times of events.
-    pub(super) fn lengths(&self, times: &[i64]) -> Vec<i64> {
-        self.completions(times).windows(2).map(|pair| pair[1] - pair[0]).collect()
     }
 }
 

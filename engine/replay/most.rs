@@ -1,5 +1,6 @@
 //! The most that changes win: what stays of a step for certain, and how much longer what goes may take in another run.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use foldhash::HashMap;
@@ -68,17 +69,19 @@ impl Whole<'_> {
     fn busy_ns(self, changes: &[Change], extent: Extent) -> f64 {
         let model = self.model;
         let device = self.setting.own_device();
-        let as_recorded = Play::of(model, self.bare);
+        // What the host does stands in the edges, and nothing else that is asked here.
+        let edges = if changes.contains(&Change::HostAside) { self.bare } else { &[] };
+        let as_recorded = Play::of(model, edges);
         let of_host = if changes.contains(&Change::HostAside) {
             as_recorded.copies_of_host_code(self.setting)
         } else {
             Vec::new()
         };
         let merged = match extent {
-            _ if !changes.contains(&Change::Graph) => HashMap::default(),
-            Extent::Ceiling => as_recorded.merged_runs(self.setting),
-            Extent::Expected if self.setting.has_looped_cells => as_recorded.runs_in_layers(self.setting),
-            Extent::Expected => HashMap::default(),
+            _ if !changes.contains(&Change::Graph) => Cow::Owned(HashMap::default()),
+            Extent::Ceiling => Cow::Borrowed(as_recorded.merged_runs(self.setting)),
+            Extent::Expected if self.setting.has_looped_cells => Cow::Owned(as_recorded.runs_in_layers(self.setting)),
+            Extent::Expected => Cow::Owned(HashMap::default()),
         };
         let joined = changes.contains(&Change::NoSync).then(|| as_recorded.joined_runs(extent, self.setting));
         let vanishes = |op: &Op| {

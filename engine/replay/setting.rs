@@ -1,6 +1,7 @@
 //! What of a recording a change has to know.
 
 use std::collections::BTreeSet;
+use std::ops::Deref;
 
 use super::cells::looped_cells;
 use super::record::{Op, Part, TO_HOST};
@@ -38,9 +39,15 @@ fn has_looped_cells(subject: &Subject<'_>, part: &Part) -> bool {
 }
 
 /// What of the recording a change has to know.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Setting<'all> {
     pub(super) subject: Subject<'all>,
+    pub(super) measured: Measured,
+}
+
+/// What was measured in the part that is played again.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Measured {
     pub(super) spacing_ns: i64,
     pub(super) launch_ns: i64,
     pub(super) return_ns: i64,
@@ -52,22 +59,28 @@ pub(super) struct Setting<'all> {
     pub(super) pinned: [Option<f64>; 2],
 }
 
+impl Deref for Setting<'_> {
+    type Target = Measured;
+
+    fn deref(&self) -> &Self::Target {
+        &self.measured
+    }
+}
+
 impl<'all> Setting<'all> {
     /// What is measured in a part; what is usual is not known yet.
     pub(super) fn of(subject: Subject<'all>, part: &Part) -> Self {
         let threads = part.calls.iter().map(|call| call.thread);
         let launch_gap_ns = threads.map(|thread| subject.calls.launch_gap_ns(thread)).max().unwrap_or(0);
-        let mut setting = Self {
-            subject,
+        let measured = Measured {
             spacing_ns: 0,
             launch_ns: 0,
             return_ns: 0,
             launch_gap_ns,
             has_looped_cells: has_looped_cells(&subject, part),
-            pinned: [None, None],
+            pinned: pinned_rates(part),
         };
-        setting.measure(part);
-        setting
+        Self { subject, measured }
     }
 
     fn properties(&self, device: u32) -> Option<&DeviceProperties> {
@@ -208,15 +221,15 @@ impl<'all> Setting<'all> {
         };
         2 * steps.len() >= part.step_count as usize && sends.first().is_some_and(of_one)
     }
+}
 
-    /// Measures the rates of pinned copies.
-    fn measure(&mut self, part: &Part) {
-        for lane in [0, 1] {
-            let fits = |op: &&Op| op.lane == Some(lane) && !op.is_pageable && op.bytes >= MIN_RATE_BYTES;
-            let rates = part.ops.iter().filter(fits).map(|op| op.bytes as f64 / (op.end - op.start).max(1) as f64);
-            let mut rates: Vec<f64> = rates.collect();
-            rates.sort_by(f64::total_cmp);
-            self.pinned[usize::from(lane)] = rates.get(rates.len() / 2).copied();
-        }
-    }
+/// The rates of pinned copies to the device and to the host, bytes a nanosecond.
+fn pinned_rates(part: &Part) -> [Option<f64>; 2] {
+    [0, 1].map(|lane| {
+        let fits = |op: &&Op| op.lane == Some(lane) && !op.is_pageable && op.bytes >= MIN_RATE_BYTES;
+        let rates = part.ops.iter().filter(fits).map(|op| op.bytes as f64 / (op.end - op.start).max(1) as f64);
+        let mut rates: Vec<f64> = rates.collect();
+        rates.sort_by(f64::total_cmp);
+        rates.get(rates.len() / 2).copied()
+    })
 }

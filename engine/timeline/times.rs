@@ -124,6 +124,21 @@ impl Times {
         Some(last)
     }
 
+    /// Lets the last one end later.
+    #[inline]
+    pub(crate) fn lengthen_last(&mut self, end: i64) {
+        let Some(last) = self.last() else { return };
+        let longer = Interval::new(last.start, end);
+        let base = self.words[base_of(self.len - 1)].cast_signed();
+        match (self.words.last_mut(), word_of(base, longer)) {
+            (Some(word), Some(longer)) if *word & FAR != FAR && self.far.is_none() => *word = longer,
+            _ => {
+                self.pop();
+                self.push(longer);
+            }
+        }
+    }
+
     /// The one at an index.
     ///
     /// # Panics
@@ -270,11 +285,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_interval_comes_back(pairs in proptest::collection::vec((moment(), moment()), 0..700), popped in 0..300_usize) {
+        fn every_interval_comes_back(pairs in proptest::collection::vec((moment(), moment()), 0..700), popped in 0..300_usize, later in moment()) {
             let mut all: Vec<Interval> = pairs.into_iter().map(|(start, end)| Interval { start, end }).collect();
             let mut times: Times = all.iter().copied().collect();
             for _ in 0..popped {
                 prop_assert_eq!(times.pop(), all.pop());
+            }
+            if let Some(last) = all.last_mut() {
+                last.end = later;
+                times.lengthen_last(later);
             }
             times.push(Interval::new(5, 9));
             all.push(Interval::new(5, 9));

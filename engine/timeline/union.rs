@@ -28,7 +28,17 @@ impl Union {
             all.sort_unstable();
         }
         let mut union = Self::default();
-        all.into_iter().for_each(|part| union.push(part));
+        // What touches is one part before it is kept.
+        let mut parts = all.into_iter();
+        let Some(mut open) = parts.next() else { return union };
+        for part in parts {
+            if part.start <= open.end {
+                open.end = open.end.max(part.end);
+            } else {
+                union.push(std::mem::replace(&mut open, part));
+            }
+        }
+        union.push(open);
         union
     }
 
@@ -40,8 +50,7 @@ impl Union {
         match self.parts.last() {
             Some(last) if part.start <= last.end => {
                 if part.end > last.end {
-                    self.parts.pop();
-                    self.parts.push(Interval::new(last.start, part.end));
+                    self.parts.lengthen_last(part.end);
                 }
             }
             last => {

@@ -152,6 +152,7 @@ struct DeviceContext {
     /// Whether the report has API calls of a process that ran work on it, and is whole: else nothing tells which idle time there was.
     knows_host: bool,
     once: once::OfDevice,
+    replay: replay::OfDevice,
 }
 
 impl DeviceContext {
@@ -374,6 +375,7 @@ impl<'timeline> Context<'timeline> {
                 processes,
                 knows_host,
                 once,
+                replay: replay::OfDevice::default(),
             });
         }
         Ok((context, unread))

@@ -1,13 +1,14 @@
 //! What would remain of a step without a cause, from the replay of the steady state.
 
 use std::ops::Deref;
+use std::sync::{Mutex, PoisonError};
 
 use super::phases::are_marked;
 use super::{Context, DeviceContext, DevicePart, Parents, beside_rounds, culprits, reach, steps};
 use crate::facts::Entity;
 use crate::ledger::DeviceOps;
 use crate::parallel::{self, Threads};
-use crate::replay::{Assumption, Change, Gain, InTurn, NoReplay, Replay, Role, Subject};
+use crate::replay::{Assumption, Change, Gain, InTurn, Kept, NoReplay, Replay, Role, Subject};
 use crate::steps::{Step, ToldBy};
 
 /// What a step of one device would take after changes.
@@ -187,9 +188,31 @@ fn played<T>(
         tensor_copies: &tensor_copies,
         activations: &activations,
     };
-    let replay = Replay::new(subject)?;
-    let bounds = reach::Bounds::new(device, steps);
-    Ok(then(&Bounded { replay, bounds }))
+    let replay = device.replay.take().unwrap_or_else(|| Replay::new(subject).map(Replay::keep));
+    let played = replay.map(|kept| {
+        let bounded = Bounded { replay: kept.replay(subject), bounds: reach::Bounds::new(device, steps) };
+        (then(&bounded), bounded.replay.keep())
+    });
+    let (told, kept) = match played {
+        Ok((told, kept)) => (Ok(told), Ok(kept)),
+        Err(none) => (Err(none), Err(none)),
+    };
+    device.replay.put(kept);
+    told
+}
+
+/// The replay of the steady steps of a device, which is asked several times: absent before the first, and while somebody plays it.
+#[derive(Debug, Default)]
+pub(super) struct OfDevice(Mutex<Option<Result<Kept, NoReplay>>>);
+
+impl OfDevice {
+    fn take(&self) -> Option<Result<Kept, NoReplay>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn put(&self, kept: Result<Kept, NoReplay>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).replace(kept);
+    }
 }
 
 /// A replay whose gains are no larger than what the ledger says that they can be.

@@ -7,7 +7,7 @@ use foldhash::HashMap;
 use super::super::model::{Edge, Play, What, Why};
 use super::super::record::{Call, Op, TO_DEVICE, TO_HOST};
 use super::super::setting::Setting;
-use super::{Extent, LARGE_SHARE, by_stream};
+use super::{Extent, LARGE_SHARE};
 use crate::timeline::NONE;
 use crate::timeline::api::{ApiClass, WaitsFor};
 
@@ -265,10 +265,10 @@ impl Play<'_> {
         });
         self.edges = edges;
         let spacing = setting.spacing_ns;
-        for ops in by_stream(&model.part.ops) {
+        for ops in model.by_stream() {
             let (mut kernel, mut arrived): (Option<u32>, Vec<u32>) = (None, Vec::new());
             let mut crossed = false;
-            for op in ops {
+            for op in ops.iter().copied() {
                 let to = model.op_events[op as usize].0;
                 match model.op(op).lane {
                     Some(TO_DEVICE) => {
@@ -355,9 +355,9 @@ impl Play<'_> {
         }
         let unit = |op: u32| pieces.map_or(model.op(op).step, |(pieces, _)| pieces[op as usize]);
         let mut lasts: Vec<Vec<u32>> = vec![Vec::new(); unit_count];
-        for ops in by_stream(&model.part.ops) {
+        for ops in model.by_stream() {
             let mut last: BTreeMap<(u32, bool), u32> = BTreeMap::new();
-            for op in ops {
+            for op in ops.iter().copied() {
                 let row = model.op(op);
                 last.insert((unit(op), row.lane.is_some()), op);
             }

@@ -10,7 +10,7 @@ use super::super::chains::{Link, PAIR_COUNT, chains};
 use super::super::model::{Play, What, Why};
 use super::super::record::Op;
 use super::super::setting::Setting;
-use super::{Extent, by_stream};
+use super::Extent;
 use crate::ledger::OpKind;
 use crate::timeline::NONE;
 use crate::timeline::interval::Interval;
@@ -36,7 +36,7 @@ const MATRIX_SHARE: f64 = 0.5;
 /// So many operations beside the products of attention may copy what they work on: queries, keys and values, and their gradients.
 const MAX_COPIES_BESIDE: usize = 6;
 
-impl Play<'_> {
+impl<'model> Play<'model> {
     pub(super) fn non_blocking_streams(&mut self, extent: Extent, setting: &Setting<'_>) {
         self.edges.retain(|edge| edge.why != Why::Legacy);
         self.take_turns(extent, setting);
@@ -75,10 +75,10 @@ impl Play<'_> {
         let model = self.model;
         let mut added = Vec::new();
         let mut is_spread = vec![false; model.part.ops.len()];
-        for ops in by_stream(&model.part.ops) {
+        for ops in model.by_stream() {
             let mut group: Vec<u32> = Vec::new();
             let mut before: Option<u32> = None;
-            for op in ops {
+            for op in ops.iter().copied() {
                 let share = setting.share_of(model.op(op));
                 let is_small = share > 0.0 && share <= 0.5;
                 let joins = group.first().is_some_and(|first| {
@@ -154,7 +154,7 @@ impl Play<'_> {
             (op.step, Some((setting.name_of(op), setting.block_count(op))).filter(|_| op.call != NONE))
         };
         let mut shares = HashMap::default();
-        for stream in by_stream(ops) {
+        for stream in self.model.by_stream() {
             for alike in
                 stream.chunk_by(|one, next| key(one) == key(next)).filter(|alike| alike.len() >= MIN_UNLIKE_COUNT)
             {
@@ -243,7 +243,7 @@ impl Play<'_> {
         let masked_ns = |op: u32| if extent == Extent::Expected { 0 } else { run_ns(op) / 2 };
         let mut is_gone = vec![false; model.part.ops.len()];
         let mut run_of: HashMap<u32, i64> = HashMap::default();
-        for ops in by_stream(&model.part.ops) {
+        for ops in model.by_stream() {
             let role = |op: &u32| match model.op(*op) {
                 Op { kind: OpKind::Memset, .. } | Op { is_within_device: true, .. } => Role::Elementwise,
                 op => setting.role_of(op),
@@ -326,12 +326,12 @@ impl Play<'_> {
                 is_pass: is_pass(row),
             }
         };
-        let of_stream = |ops: Vec<u32>| {
+        let of_stream = |ops: &'model [u32]| {
             let links: Vec<Link> = ops.iter().map(link).collect();
             let found = chains(&links, extent == Extent::Expected);
             found.into_iter().map(move |chain| chain.into_iter().map(|place| ops[place]).collect())
         };
-        by_stream(&self.model.part.ops).into_iter().flat_map(of_stream).collect()
+        self.model.by_stream().iter().flat_map(|ops| of_stream(ops)).collect()
     }
 
     /// What a plain fix hides, it hides beside what the device computes with no communication beside it: more than that is hidden

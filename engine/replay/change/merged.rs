@@ -5,7 +5,6 @@ use foldhash::HashMap;
 use super::super::model::Play;
 use super::super::record::Op;
 use super::super::setting::Setting;
-use super::by_stream;
 use super::host::is_small_kernel;
 use super::programs::data_ns;
 use crate::ledger::OpKind;
@@ -23,11 +22,15 @@ const MIN_TURN_COUNT: usize = 16;
 /// Kernels that follow one another in a stream: their step, their shape, and which operations they are.
 type Row = (u32, Option<u32>, Vec<u32>);
 
-impl Play<'_> {
+impl<'model> Play<'model> {
     /// What each kernel takes at best where launches become few, by operation; absent of those that stay as they are. Small kernels
     /// that pass over elements vanish in others, and so do those of a loop; of other small ones, such as a matrix product, what
     /// starting a kernel takes can go, and no more.
-    pub(in super::super) fn merged_runs(&self, setting: &Setting<'_>) -> HashMap<u32, i64> {
+    pub(in super::super) fn merged_runs(&self, setting: &Setting<'_>) -> &'model HashMap<u32, i64> {
+        self.model.asked.merged_runs.get_or_init(|| self.find_merged_runs(setting))
+    }
+
+    fn find_merged_runs(&self, setting: &Setting<'_>) -> HashMap<u32, i64> {
         let mut runs = self.merged_rows(setting);
         let in_loop = self.small_of_loops(setting);
         for (index, op) in (0_u32..).zip(&self.model.part.ops) {
@@ -84,7 +87,7 @@ impl Play<'_> {
         let part = &self.model.part;
         let mut of_loops = vec![false; part.ops.len()];
         let is_small = |op: &Op| op.call != NONE && is_small_kernel(op, op.end - op.start);
-        for ops in by_stream(&part.ops) {
+        for ops in self.model.by_stream() {
             let is_of_one = |this: &u32, next: &u32| {
                 let (this, next) = (self.model.op(*this), self.model.op(*next));
                 this.step == next.step && is_small(this) && is_small(next)

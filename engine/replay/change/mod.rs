@@ -11,8 +11,6 @@ mod precision;
 mod programs;
 mod unlinked;
 
-use foldhash::HashMap;
-
 use super::model::{Edge, Play, What, Why};
 use super::record::Op;
 use super::setting::Setting;
@@ -355,18 +353,4 @@ impl Play<'_> {
         }
         self.edges = edges;
     }
-}
-
-/// The operations of each stream, in order.
-fn by_stream(ops: &[Op]) -> Vec<Vec<u32>> {
-    let mut index_of: HashMap<u32, usize> = HashMap::default();
-    let mut lists: Vec<Vec<u32>> = Vec::new();
-    for (op, row) in (0_u32..).zip(ops) {
-        let index = *index_of.entry(row.stream).or_insert_with(|| {
-            lists.push(Vec::new());
-            lists.len() - 1
-        });
-        lists[index].push(op);
-    }
-    lists
 }

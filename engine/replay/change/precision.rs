@@ -6,7 +6,7 @@ use super::super::Role;
 use super::super::model::Play;
 use super::super::record::Op;
 use super::super::setting::Setting;
-use super::{Extent, LARGE_SHARE, by_stream};
+use super::{Extent, LARGE_SHARE};
 use crate::timeline::TensorRatios;
 
 /// Of the ratio of peaks, what matrix products reach on tensor cores.
@@ -40,7 +40,7 @@ impl Play<'_> {
     fn copies_between_others(&self, setting: &Setting<'_>) -> Vec<u32> {
         let model = self.model;
         let mut others = Vec::new();
-        for ops in by_stream(&model.part.ops) {
+        for ops in model.by_stream() {
             let key = |op: &u32| (model.op(*op).step, setting.is_tensor_copy(model.op(*op)));
             let rows: Vec<&[u32]> = ops.chunk_by(|one, next| key(one) == key(next)).collect();
             let passes = |row: Option<&&[u32]>, step: u32, end: fn(&[u32]) -> Option<&u32>| {

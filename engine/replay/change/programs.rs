@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::super::Role;
-use super::super::model::{Play, What, Why};
+use super::super::model::{Model, Play, What, Why};
 use super::super::record::{Call, Op, Part};
 use super::super::setting::Setting;
 use super::kernels::is_pass;
-use super::{Extent, MIN_READS_OF_LOOP, by_stream};
+use super::{Extent, MIN_READS_OF_LOOP};
 use crate::ledger::OpKind;
 use crate::steps::median;
 use crate::steps::rows::{Row, rows};
@@ -70,8 +70,9 @@ impl Play<'_> {
         let mut is_gone = vec![false; calls_count];
         let mut lists: Vec<i64> = vec![0; calls_count];
         let is_wait = self.waits_of_optimizer();
-        for chain in elementwise_chains(&model.part, loops, &is_wait, setting) {
-            for repeats in repeats(&chain, &model.part, setting) {
+        let is_asked = || elementwise_rows(model, loops, &is_wait, setting);
+        for (chain, rows) in model.asked.elementwise_rows[loops as usize].get_or_init(is_asked) {
+            for repeats in rows {
                 let ops = &chain[repeats.places()];
                 let pass = |ops: &[u32]| {
                     data_ns(ops.iter().map(|op| model.op(*op).end - model.op(*op).start).max().unwrap_or(0))
@@ -294,12 +295,23 @@ pub(super) fn data_ns(run_ns: i64) -> i64 {
     (run_ns - KERNEL_LATENCY_NS).max((run_ns as f64 * LEAST_DATA_SHARE) as i64)
 }
 
+/// Chains of element-wise kernels, each with the places where the same few come again and again.
+fn elementwise_rows(model: &Model, loops: Loops, is_wait: &[bool], setting: &Setting<'_>) -> Vec<(Vec<u32>, Vec<Row>)> {
+    let chains = elementwise_chains(model, loops, is_wait, setting).into_iter();
+    let with_rows = chains.map(|chain| {
+        let rows = repeats(&chain, &model.part, setting);
+        (chain, rows)
+    });
+    with_rows.filter(|(_, rows)| !rows.is_empty()).collect()
+}
+
 /// Element-wise kernels of one step that follow one another in a stream, each asked for by a call.
-fn elementwise_chains(part: &Part, loops: Loops, is_wait: &[bool], setting: &Setting<'_>) -> Vec<Vec<u32>> {
-    let of_role = |role| chains_of(part, is_wait, |op| setting.role_of(op) == role && loops.hold(part, op));
+fn elementwise_chains(model: &Model, loops: Loops, is_wait: &[bool], setting: &Setting<'_>) -> Vec<Vec<u32>> {
+    let part = &model.part;
+    let of_role = |role| chains_of(model, is_wait, |op| setting.role_of(op) == role && loops.hold(part, op));
     // A copy of a tensor, or what clears one, is a pass over it as well.
     let is_pass = |op: &Op| is_pass(op) || setting.role_of(op) == Role::Elementwise;
-    let mut chains = chains_of(part, is_wait, |op| is_pass(op) && loops.hold(part, op));
+    let mut chains = chains_of(model, is_wait, |op| is_pass(op) && loops.hold(part, op));
     // One sum for each tensor is a norm, or the like: nothing comes between them.
     chains.append(&mut of_role(Role::Reduction));
     chains
@@ -307,11 +319,12 @@ fn elementwise_chains(part: &Part, loops: Loops, is_wait: &[bool], setting: &Set
 
 /// Operations of one step that follow one another in a stream, where they fit, each asked for by a call. What waits go with stands
 /// between none.
-fn chains_of(part: &Part, is_wait: &[bool], fits: impl Fn(&Op) -> bool) -> Vec<Vec<u32>> {
+fn chains_of(model: &Model, is_wait: &[bool], fits: impl Fn(&Op) -> bool) -> Vec<Vec<u32>> {
+    let part = &model.part;
     let mut chains: Vec<Vec<u32>> = Vec::new();
-    for ops in by_stream(&part.ops) {
+    for ops in model.by_stream() {
         let mut chain: Vec<u32> = Vec::new();
-        for op in ops {
+        for op in ops.iter().copied() {
             let row = &part.ops[op as usize];
             if is_wait.get(row.call as usize) == Some(&true) {
                 continue;
