@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 
 use crate::facts::store::Entity;
 use crate::replay::Role;
@@ -110,6 +110,12 @@ const PRECISIONS: [(&str, &str); 8] = [
     (r"(?i)(sgemm|gcgemm|ffma|simt_s(gemm|fprop|[dw]grad)|fp32|f32f32|scudnn)", "fp32"),
 ];
 
+/// Letters and digits are those of ASCII, as in the names that compilers make: those of all scripts take far longer to compile. What
+/// any character fits cannot do without.
+fn compiled(pattern: &str) -> Option<Regex> {
+    RegexBuilder::new(pattern).unicode(pattern.contains(".*")).build().ok()
+}
+
 /// So much of a demangled name holds the types of what it works on.
 const TYPED_BYTES: usize = 400;
 /// Types of data in demangled names, and in those of CuPy. Scalars are often double where data are not: only names with no other type
@@ -145,29 +151,29 @@ pub(super) struct Patterns {
 impl Patterns {
     /// `None` never happens: the patterns are constants, and a test compiles them.
     pub(super) fn new() -> Option<Self> {
-        let precisions = PRECISIONS.iter().map(|(pattern, name)| Some((Regex::new(pattern).ok()?, *name)));
-        let roles = ROLES.iter().map(|(pattern, role)| Some((Regex::new(pattern).ok()?, *role)));
+        let precisions = PRECISIONS.iter().map(|(pattern, name)| Some((compiled(pattern)?, *name)));
+        let roles = ROLES.iter().map(|(pattern, role)| Some((compiled(pattern)?, *role)));
         Some(Self {
-            communication: Regex::new(COMMUNICATION).ok()?,
-            collective: Regex::new(COLLECTIVE).ok()?,
-            experts: Regex::new(EXPERTS).ok()?,
-            matrix: Regex::new(MATRIX).ok()?,
-            winograd_transform: Regex::new(WINOGRAD_TRANSFORM).ok()?,
-            scope: Regex::new(SCOPE).ok()?,
-            nameless: Regex::new(NAMELESS).ok()?,
-            tensor_copy: Regex::new(TENSOR_COPY).ok()?,
-            transpose: Regex::new(TRANSPOSE).ok()?,
-            fusion: Regex::new(FUSION).ok()?,
-            moving_fusion: Regex::new(MOVING_FUSION).ok()?,
-            typed_convolution: Regex::new(TYPED_CONVOLUTION).ok()?,
-            elementwise: Regex::new(ELEMENTWISE).ok()?,
-            activation: Regex::new(ACTIVATION).ok()?,
-            softmax: Regex::new(SOFTMAX).ok()?,
-            no_softmax: Regex::new(NO_SOFTMAX).ok()?,
-            double: Regex::new(DOUBLE).ok()?,
-            no_double: Regex::new(NO_DOUBLE).ok()?,
-            of_vector: Regex::new(OF_VECTOR).ok()?,
-            sort: Regex::new(SORT).ok()?,
+            communication: compiled(COMMUNICATION)?,
+            collective: compiled(COLLECTIVE)?,
+            experts: compiled(EXPERTS)?,
+            matrix: compiled(MATRIX)?,
+            winograd_transform: compiled(WINOGRAD_TRANSFORM)?,
+            scope: compiled(SCOPE)?,
+            nameless: compiled(NAMELESS)?,
+            tensor_copy: compiled(TENSOR_COPY)?,
+            transpose: compiled(TRANSPOSE)?,
+            fusion: compiled(FUSION)?,
+            moving_fusion: compiled(MOVING_FUSION)?,
+            typed_convolution: compiled(TYPED_CONVOLUTION)?,
+            elementwise: compiled(ELEMENTWISE)?,
+            activation: compiled(ACTIVATION)?,
+            softmax: compiled(SOFTMAX)?,
+            no_softmax: compiled(NO_SOFTMAX)?,
+            double: compiled(DOUBLE)?,
+            no_double: compiled(NO_DOUBLE)?,
+            of_vector: compiled(OF_VECTOR)?,
+            sort: compiled(SORT)?,
             precisions: precisions.collect::<Option<_>>()?,
             roles: roles.collect::<Option<_>>()?,
         })
