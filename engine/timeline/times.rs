@@ -62,6 +62,11 @@ impl Times {
         self.len == 0
     }
 
+    /// Makes room for so many more.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        self.words.reserve(count + count / BLOCK + 1);
+    }
+
     /// Adds one at the end.
     #[inline]
     pub fn push(&mut self, interval: Interval) {
@@ -241,7 +246,7 @@ impl Times {
 impl Extend<Interval> for Times {
     fn extend<T: IntoIterator<Item = Interval>>(&mut self, intervals: T) {
         let intervals = intervals.into_iter();
-        self.words.reserve(intervals.size_hint().0);
+        self.reserve(intervals.size_hint().0);
         intervals.for_each(|interval| self.push(interval));
     }
 }

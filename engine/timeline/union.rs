@@ -74,6 +74,7 @@ impl Union {
             self.push(part);
         }
         // The rest have gaps before them.
+        self.parts.reserve(parts.len());
         let mut last_ns = self.parts.last().map_or(0, Interval::len_ns);
         for part in parts {
             self.closed_ns += last_ns;

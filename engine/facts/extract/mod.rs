@@ -360,10 +360,9 @@ impl<'timeline> Context<'timeline> {
             once: once::OfRecording::default(),
         };
         for ((ops, pass), told) in ops.into_iter().zip(passes).zip(told) {
-            let processes = processes::of(timeline, &ops);
+            let DevicePass { tally, storms, main_thread, processes } = pass;
             let knows_host =
                 !timeline.source.is_damaged && processes.iter().any(|process| context.knows_calls_of(*process));
-            let DevicePass { tally, storms, main_thread } = pass;
             let once = once::OfDevice::default();
             context.devices.push(DeviceContext {
                 ops,

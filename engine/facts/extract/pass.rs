@@ -3,6 +3,7 @@
 use foldhash::HashMap;
 
 use super::launch_shapes::LaunchShapes;
+use super::processes;
 use super::storms::Storms;
 use super::tally::{Measure, Tally};
 use crate::ledger::{Calls, DeviceOps, Stretches, Unread, callers, sweep};
@@ -25,6 +26,8 @@ pub(super) struct DevicePass {
     pub(super) storms: Storms,
     /// The thread that launches most of its operations.
     pub(super) main_thread: Option<u32>,
+    /// Indices of the processes that ran work on it, in order.
+    pub(super) processes: Vec<u32>,
 }
 
 impl DevicePass {
@@ -35,17 +38,18 @@ impl DevicePass {
             let mut stretches = Stretches::new(timeline, busiest);
             (measure.part(part, |stretch| stretches.add(stretch)), stretches)
         };
-        let (parts, (storms, main_thread)) = parallel::both(
+        let (parts, (storms, main_thread, processes)) = parallel::both(
             threads,
             || parallel::map(threads, sweep::parts(ops), tally_part),
             || {
                 let main_thread = callers::main_thread(timeline, ops);
                 // It is asked next.
                 main_thread.inspect(|thread| calls.keep(timeline, *thread));
-                (Storms::find(timeline, ops), main_thread)
+                (Storms::find(timeline, ops), main_thread, processes::of(timeline, ops))
             },
         );
         let (tallies, stretches): (Vec<Tally>, Vec<Stretches<'_>>) = parts.into_iter().unzip();
-        (Unread::of(ops, stretches), Self { tally: measure.whole(ops, tallies), storms, main_thread })
+        let (unread, tally) = parallel::both(threads, || Unread::of(ops, stretches), || measure.whole(ops, tallies));
+        (unread, Self { tally, storms, main_thread, processes })
     }
 }

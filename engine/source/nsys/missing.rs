@@ -1,6 +1,7 @@
 //! Work of a GPU that an export lacks: what ran then looks like idle time, and like work that went away.
 
 use super::rows::Table;
+use crate::parallel::{self, Threads};
 use crate::source::{doubled, lost};
 use crate::timeline::Timeline;
 use crate::timeline::api::{self, ApiClass};
@@ -11,8 +12,9 @@ use crate::timeline::names::Told;
 const LEAST_COPY_CALLS: i64 = 2;
 
 /// Tells of work that is missing.
-pub(super) fn tell(timeline: &mut Timeline) {
-    let unusable = unusable(timeline) + doubled::count(timeline);
+pub(super) fn tell(timeline: &mut Timeline, threads: Threads) {
+    let (doubled, lost) = parallel::both(threads, || doubled::count(timeline), || lost::kernel_launches(timeline));
+    let unusable = unusable(timeline) + doubled;
     if unusable > 0 {
         timeline.source.unusable_gpu_row_count = i64::try_from(unusable).ok();
         if timeline.is_much_unusable(unusable) {
@@ -22,7 +24,7 @@ pub(super) fn tell(timeline: &mut Timeline) {
     // The work of launches whose rows make no sense is told as such rows.
     if unusable == 0
         && timeline.gpu_op_count() > 0
-        && let Some(lost) = lost::kernel_launches(timeline)
+        && let Some(lost) = lost
     {
         timeline.source.lost_launches = Some(lost);
         if lost.is_amid {

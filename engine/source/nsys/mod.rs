@@ -165,7 +165,7 @@ fn read_database(
     lazy_loads::tell(&mut timeline);
     timeline.notices = notices::classify(&info.messages, timeline.gpu_op_count() == 0);
     timeline.source = Source { format: Some(FORMAT.id), gpu_vendor: Some(GpuVendor::Nvidia), ..info.source };
-    missing::tell(&mut timeline);
+    missing::tell(&mut timeline, threads);
     timeline.metrics = metrics::read(&db, &schema)?;
     for series in &mut timeline.metrics {
         series.gpu = info.gpu_numbers.get(&series.gpu).copied().unwrap_or(series.gpu);
