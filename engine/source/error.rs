@@ -34,6 +34,17 @@ pub enum ReadError {
         /// What to do.
         hint: String,
     },
+    /// A report that takes too long to read.
+    #[error(
+        "{path}: is given up: reading it takes more processor time than any export of its size does. It is damaged or made to \
+         be slow, unless this machine is many times slower than others. {hint}"
+    )]
+    GivenUp {
+        /// The file.
+        path: String,
+        /// What to do.
+        hint: String,
+    },
     /// The profiler's own exporter is needed and did not do it.
     #[error("{path}: {problem}. {hint}")]
     Export {

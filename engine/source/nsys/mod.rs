@@ -111,8 +111,16 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
         Ok(Content::Disguised(what)) => {
             Err(not_a_report(&format!("has {what} where an export has an ordinary table, and is not read")))
         }
-        Err(error) => Err(damaged(path, error.to_string())),
+        Err(error) => Err(refused(path, &error)),
     }
+}
+
+/// Why a database was not read to its end. Nobody but the budget interrupts a statement.
+fn refused(path: &Path, error: &rusqlite::Error) -> ReadError {
+    if error.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted) {
+        return ReadError::GivenUp { path: path.display().to_string(), hint: EXPORT_AGAIN.to_owned() };
+    }
+    damaged(path, error.to_string())
 }
 
 fn damaged(path: &Path, detail: String) -> ReadError {
@@ -203,5 +211,19 @@ fn load_libraries(timeline: &mut Timeline) {
         if is_first && !is_own {
             timeline.overheads.kind[row] = OverheadKind::Load;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_too_long_is_given_up_and_what_is_wrong_is_damaged() {
+        let failure = |code| rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+        let given_up = refused(Path::new("run.sqlite"), &failure(rusqlite::ffi::SQLITE_INTERRUPT)).to_string();
+        assert!(given_up.starts_with("run.sqlite: is given up: reading it takes more processor time"), "{given_up}");
+        let damaged = refused(Path::new("run.sqlite"), &failure(rusqlite::ffi::SQLITE_CORRUPT)).to_string();
+        assert!(damaged.starts_with("run.sqlite: is damaged (Error code 11: "), "{damaged}");
     }
 }
