@@ -42,6 +42,11 @@ pub const MAX_STREAM_COUNT: usize = 100_000;
 pub const MAX_PROCESS_COUNT: usize = 1_000;
 /// Ranges that are open at once on a thread, of up to [`USUAL_DEVICE_COUNT`] GPUs; deeper ones explain no idle time.
 pub const MAX_OPEN_RANGE_COUNT: usize = 200;
+/// How many ranges may be open at once on a thread of a recording of so many GPUs: each looks at all of them.
+pub const fn max_open_ranges(device_count: usize) -> usize {
+    let devices = if device_count > USUAL_DEVICE_COUNT { device_count } else { USUAL_DEVICE_COUNT };
+    MAX_OPEN_RANGE_COUNT * USUAL_DEVICE_COUNT / devices
+}
 /// GPUs of an ordinary machine: what is looked at for each GPU may be as much for each of these, and less of more.
 pub const USUAL_DEVICE_COUNT: usize = 8;
 /// Samples of CPU call stacks over all GPUs, and as many calls of the OS with stacks: each GPU keeps those of its own idle time.

@@ -2,7 +2,7 @@
 
 use super::accounts::Account;
 use super::reading::{Piece, RangeIdle, RangeReading};
-use crate::limits::{MAX_OPEN_RANGE_COUNT, USUAL_DEVICE_COUNT};
+use crate::limits::max_open_ranges;
 use crate::timeline::interval::Interval;
 use crate::timeline::open::Open;
 use crate::timeline::{NONE, ThreadRanges};
@@ -71,7 +71,7 @@ impl<'timeline> OpenRanges<'timeline> {
     pub(super) fn new(ranges: &'timeline ThreadRanges, is_optimizer: &'timeline [bool], device_count: usize) -> Self {
         Self {
             ranges,
-            most_open: MAX_OPEN_RANGE_COUNT * USUAL_DEVICE_COUNT / device_count.max(USUAL_DEVICE_COUNT),
+            most_open: max_open_ranges(device_count),
             next: 0,
             next_start: ranges.times.get(0).map_or(i64::MAX, |first| first.start),
             open: Open::new(),

@@ -13,6 +13,7 @@ use super::open_ranges::{OPTIMIZER_STEP, OpenRanges};
 use super::queries::{Guess, Queries, Query, QueryCursor};
 use super::reading::Piece;
 use super::stretches::Unread;
+use crate::limits::max_open_ranges;
 use crate::parallel::{self, Threads};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::{Follower, Union};
@@ -294,7 +295,10 @@ impl<'all> Cursor<'all> {
             open_ranges: ranges
                 .filter(|_| !question.queries.is_empty())
                 .map(|ranges| OpenRanges::new(ranges, question.is_optimizer, timeline.devices.len())),
-            places: timeline.call_locations.of_thread(question.thread).map(LocationCursor::new),
+            places: timeline
+                .call_locations
+                .of_thread(question.thread)
+                .map(|ranges| LocationCursor::new(ranges, max_open_ranges(timeline.devices.len()))),
             samples: SampleCursor::new(&timeline.cpu_samples, question.thread),
             stacked: StackedCursor::new(&timeline.os_stacks, question.thread),
             start_up: question.start_up,

@@ -6,7 +6,7 @@ use foldhash::HashMap;
 
 use super::ThreadRanges;
 use super::open::Open;
-use crate::limits::{MAX_CALL_PLACE_COUNT, MAX_OPEN_RANGE_COUNT};
+use crate::limits::MAX_CALL_PLACE_COUNT;
 
 /// A line of the program's own code, or a function where stacks name no lines. The names are hostile.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -104,12 +104,13 @@ pub struct LocationCursor<'all> {
     next: usize,
     /// The locations that are open.
     open: Open<u32>,
+    most_open: usize,
 }
 
 impl<'all> LocationCursor<'all> {
-    /// At the beginning of a thread's ranges.
-    pub const fn new(ranges: &'all ThreadRanges) -> Self {
-        Self { ranges, next: 0, open: Open::new() }
+    /// At the beginning of a thread's ranges, of which so many may be open at once.
+    pub const fn new(ranges: &'all ThreadRanges, most_open: usize) -> Self {
+        Self { ranges, next: 0, open: Open::new(), most_open }
     }
 
     /// The innermost location at a moment; moments come in order.
@@ -118,7 +119,7 @@ impl<'all> LocationCursor<'all> {
         while let Some(range) = self.ranges.times.get(self.next).filter(|range| range.start <= moment) {
             let location = self.ranges.label.get(self.next).copied();
             self.next += 1;
-            if let Some(location) = location.filter(|_| range.end > moment && self.open.len() < MAX_OPEN_RANGE_COUNT) {
+            if let Some(location) = location.filter(|_| range.end > moment && self.open.len() < self.most_open) {
                 self.open.push(range.end, location);
             }
         }
@@ -141,7 +142,7 @@ mod tests {
     fn the_innermost_location_counts_until_it_is_left() {
         let times = [(0, 100), (10, 50), (20, 30)].map(|(start, end)| Interval::new(start, end));
         let ranges = ThreadRanges { thread: 0, times: times.into_iter().collect(), label: vec![7, 8, 9] };
-        let mut cursor = LocationCursor::new(&ranges);
+        let mut cursor = LocationCursor::new(&ranges, 10);
         let told = [0, 10, 29, 30, 50, 99, 100].map(|moment| (cursor.at(moment), cursor.until()));
         let expected = [
             (Some(7), 10),

@@ -18,6 +18,7 @@ mod loading;
 pub mod locations;
 pub mod modules;
 pub mod names;
+pub(crate) mod near;
 pub(crate) mod occupancy;
 pub(crate) mod open;
 pub mod output;

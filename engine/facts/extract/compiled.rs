@@ -13,7 +13,7 @@ use crate::timeline::api::{self, ApiClass};
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
-use crate::timeline::{ThreadRanges, Timeline};
+use crate::timeline::{NameId, ThreadRanges, Timeline};
 
 /// How PyTorch begins the names of the ranges in which compiled code runs: `Torch-Compiled Region: 2/0` is the second function
 /// that was compiled, as it was compiled first.
@@ -37,18 +37,54 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let loading = loading_step_count(context, device, &steps);
     facts.set("loading_step_count", loading);
     facts.set_some("loading_step_share", (!steps.is_empty()).then(|| loading as f64 / steps.len() as f64));
-    breaks(timeline, facts);
-    regions(timeline, device, &steps, facts);
+    let names = context.compiled();
+    if let Some((count, place)) = &names.breaks {
+        facts.set("graph_break_count", *count);
+        facts.set("graph_break_place", place.as_str());
+    }
+    regions(timeline, device, (&steps, names), facts);
+}
+
+/// What the names of ranges tell of compiled code: the same for all devices.
+#[derive(Debug)]
+pub(super) struct CompiledNames {
+    /// By label.
+    signs: Vec<Option<Sign>>,
+    /// How many versions beside the one that was compiled first the function has that has most.
+    recompiled_version_count: Option<i64>,
+    /// How many places break graphs, and the first of them.
+    breaks: Option<(i64, String)>,
+}
+
+impl CompiledNames {
+    pub(super) fn of(timeline: &Timeline) -> Self {
+        let names = || timeline.ranges.labels.iter().map(|label| timeline.name(label.name));
+        // A name may have a label in each of many domains.
+        let mut of_names: HashMap<NameId, Option<Sign>> = HashMap::default();
+        let mut functions: HashMap<&str, u32> = HashMap::default();
+        let mut sign =
+            |name: NameId| *of_names.entry(name).or_insert_with(|| sign_of(timeline.name(name), &mut functions));
+        let mut signs: Vec<Option<Sign>> = timeline.ranges.labels.iter().map(|label| sign(label.name)).collect();
+        if !signs.contains(&Some(Sign::Graph)) {
+            let plain = names().zip(&mut signs).filter(|(name, _)| *name == FUNCTION);
+            plain.for_each(|(_, sign)| *sign = Some(Sign::Graph));
+        }
+        let mut versions: HashMap<u32, i64> = HashMap::default();
+        for sign in of_names.into_values().flatten() {
+            if let Sign::Region(Compiled { function, is_again: true }) = sign {
+                *versions.entry(function).or_default() += 1;
+            }
+        }
+        Self { signs, recompiled_version_count: versions.into_values().max(), breaks: breaks(timeline) }
+    }
 }
 
 /// Where graphs break, by the functions in which the model goes on.
-fn breaks(timeline: &Timeline, facts: &mut Entity) {
+fn breaks(timeline: &Timeline) -> Option<(i64, String)> {
     let labels = timeline.ranges.labels.iter().filter(|label| label.kind == RangeKind::PythonFrame);
     let places: BTreeSet<Break<'_>> = labels.filter_map(|label| break_of(timeline.name(label.name))).collect();
-    if let Some(first) = places.first() {
-        facts.set("graph_break_count", places.len() as i64);
-        facts.set("graph_break_place", format!("{}:{} ({})", first.file, first.line, first.function));
-    }
+    let first = places.first()?;
+    Some((places.len() as i64, format!("{}:{} ({})", first.file, first.line, first.function)))
 }
 
 /// A line after which a function goes on in eager mode.
@@ -104,25 +140,26 @@ fn loading_step_count(context: &Context<'_>, device: &DeviceContext, steps: &[In
 
 /// How often compiled code is looked for, entered, and left for another piece within steps, and for how long the device is idle
 /// between two pieces of one step.
-fn regions(timeline: &Timeline, device: &DeviceContext, steps: &[Interval], facts: &mut Entity) {
-    let names = || timeline.ranges.labels.iter().map(|label| timeline.name(label.name));
-    let mut signs: Vec<Option<Sign<'_>>> = names().map(sign_of).collect();
-    if !signs.contains(&Some(Sign::Graph)) {
-        names().zip(&mut signs).filter(|(name, _)| *name == FUNCTION).for_each(|(_, sign)| *sign = Some(Sign::Graph));
-    }
+fn regions(
+    timeline: &Timeline,
+    device: &DeviceContext,
+    (steps, names): (&[Interval], &CompiledNames),
+    facts: &mut Entity,
+) {
+    let signs = &names.signs;
     let own = timeline.ranges.threads.iter();
     let own = own.filter(|ranges| device.is_of(timeline.process_of(ranges.thread)));
-    let mut all = Regions::new(device, steps, &signs);
+    let mut all = Regions::new(device, steps, signs);
     if signs.iter().any(Option::is_some) {
         own.clone().for_each(|ranges| all.of_thread(ranges));
     }
     facts.set("compiled_lookup_count", all.lookup_count);
-    let graph_count = range_count(timeline, device, &signs, |sign| *sign == Sign::Graph);
+    let graph_count = range_count(timeline, device, signs, |sign| *sign == Sign::Graph);
     facts.set_some("compiled_graph_count", Some(graph_count).filter(|count| *count > 0));
     facts.set(
         "compiled_region_count",
         if steps.is_empty() {
-            range_count(timeline, device, &signs, |sign| matches!(sign, Sign::Region(_)))
+            range_count(timeline, device, signs, |sign| matches!(sign, Sign::Region(_)))
         } else {
             all.count
         },
@@ -131,13 +168,13 @@ fn regions(timeline: &Timeline, device: &DeviceContext, steps: &[Interval], fact
     if all.lookup_count > 0 && (all.count > 0 || !signs.contains(&Some(Sign::Graph))) {
         facts.set("eager_lookup_count", (all.lookup_count - all.count).max(0));
     }
-    facts.set_some("recompiled_version_count", recompiled_version_count(timeline));
+    facts.set_some("recompiled_version_count", names.recompiled_version_count);
     if all.count == 0 {
         return;
     }
-    let functions: BTreeSet<&str> = all.met.iter().map(|met| met.function).collect();
+    let functions: BTreeSet<u32> = all.met.iter().map(|met| met.function).collect();
     facts.set("compiled_function_count", functions.len() as i64);
-    let again: BTreeSet<&str> = all.met.iter().filter(|met| met.is_again).map(|met| met.function).collect();
+    let again: BTreeSet<u32> = all.met.iter().filter(|met| met.is_again).map(|met| met.function).collect();
     facts.set("recompiled_function_count", again.len() as i64);
     facts.set("graph_break_run_count", all.nested_count);
     let is_graph = |label: u32| signs.get(label as usize) == Some(&Some(Sign::Graph));
@@ -148,24 +185,12 @@ fn regions(timeline: &Timeline, device: &DeviceContext, steps: &[Interval], fact
     facts.set("idle_between_compiled_ns", all.idle_ns(&taken));
 }
 
-/// Of the function of which most versions run beside the one that was compiled first: how many.
-fn recompiled_version_count(timeline: &Timeline) -> Option<i64> {
-    let names = timeline.ranges.labels.iter().map(|label| timeline.name(label.name));
-    // A name may have a label in each of many domains.
-    let names: BTreeSet<&str> = names.filter(|name| name.starts_with(REGION)).collect();
-    let mut versions: HashMap<&str, i64> = HashMap::default();
-    for compiled in names.into_iter().filter_map(compiled_of).filter(|compiled| compiled.is_again) {
-        *versions.entry(compiled.function).or_default() += 1;
-    }
-    versions.into_values().max()
-}
-
 /// How many ranges of a kind the device's processes enter in the whole recording.
 fn range_count(
     timeline: &Timeline,
     device: &DeviceContext,
-    signs: &[Option<Sign<'_>>],
-    is_counted: impl Fn(&Sign<'_>) -> bool,
+    signs: &[Option<Sign>],
+    is_counted: impl Fn(&Sign) -> bool,
 ) -> i64 {
     if !signs.iter().flatten().any(&is_counted) {
         return 0;
@@ -178,53 +203,56 @@ fn range_count(
 
 /// What a range tells of compiled code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sign<'a> {
+enum Sign {
     /// Compiled code is looked for.
     Lookup,
     /// It runs, with what Python does around it.
-    Region(Compiled<'a>),
+    Region(Compiled),
     /// A compiled graph runs, forward or backward.
     Graph,
 }
 
-fn sign_of(name: &str) -> Option<Sign<'_>> {
-    match name {
-        LOOKUP => Some(Sign::Lookup),
-        _ if name.starts_with(GRAPH) => Some(Sign::Graph),
-        _ => compiled_of(name).map(Sign::Region),
-    }
-}
-
-/// A function that was compiled, and which time.
+/// A function that was compiled, by a number of its own, and whether it was compiled before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Compiled<'a> {
-    function: &'a str,
+struct Compiled {
+    function: u32,
     is_again: bool,
 }
 
-/// Older releases of PyTorch tell no numbers.
-fn compiled_of(name: &str) -> Option<Compiled<'_>> {
+fn sign_of<'all>(name: &'all str, functions: &mut HashMap<&'all str, u32>) -> Option<Sign> {
+    match name {
+        LOOKUP => Some(Sign::Lookup),
+        _ if name.starts_with(GRAPH) => Some(Sign::Graph),
+        _ => compiled_of(name).map(|(function, is_again)| {
+            let next = functions.len() as u32;
+            Sign::Region(Compiled { function: *functions.entry(function).or_insert(next), is_again })
+        }),
+    }
+}
+
+/// A function that was compiled, and whether not for the first time. Older releases of PyTorch tell no numbers.
+fn compiled_of(name: &str) -> Option<(&str, bool)> {
     let id = name.strip_prefix(REGION)?.trim_start_matches(": ");
     // Compiled autograd has a number of its own before: `!0/3/0`.
     let (function, time) = id.rsplit_once('/').unwrap_or((id, "0"));
-    Some(Compiled { function, is_again: time != "0" })
+    Some((function, time != "0"))
 }
 
 struct Regions<'all> {
     device: &'all DeviceContext,
     steps: &'all [Interval],
-    signs: &'all [Option<Sign<'all>>],
+    signs: &'all [Option<Sign>],
     lookup_count: i64,
     count: i64,
     /// Of those, how many within another.
     nested_count: i64,
-    met: BTreeSet<Compiled<'all>>,
+    met: BTreeSet<Compiled>,
     /// The time between two graphs of one step: two threads may leave theirs at once.
     gaps: Vec<Interval>,
 }
 
 impl<'all> Regions<'all> {
-    const fn new(device: &'all DeviceContext, steps: &'all [Interval], signs: &'all [Option<Sign<'all>>]) -> Self {
+    const fn new(device: &'all DeviceContext, steps: &'all [Interval], signs: &'all [Option<Sign>]) -> Self {
         Self {
             device,
             steps,
@@ -290,7 +318,7 @@ mod tests {
 
     #[test]
     fn regions_tell_which_function_was_compiled_and_whether_again() {
-        let of = |name| compiled_of(name).map(|of| (of.function, of.is_again));
+        let of = compiled_of;
         assert_eq!(of("Torch-Compiled Region: 2/0"), Some(("2", false)));
         assert_eq!(of("Torch-Compiled Region: 2/3"), Some(("2", true)));
         assert_eq!(of("Torch-Compiled Region"), Some(("", false)));

@@ -11,6 +11,7 @@ use super::{Context, DeviceContext, DevicePart};
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::{Label, RangeKind};
 use crate::timeline::interval::Interval;
+use crate::timeline::near::Near;
 use crate::timeline::peers::is_mpi_call;
 use crate::timeline::{NameId, Timeline};
 
@@ -260,8 +261,9 @@ fn waits_for_others<'all>(context: &'all Context<'_>, device: &'all DeviceContex
     let in_mpi = of_threads.flat_map(|ranges| ranges.times.iter().zip(&ranges.label));
     let in_mpi = in_mpi.filter(move |(_, label)| is_mpi.get(**label as usize).copied().unwrap_or(false));
     let launching = launching_threads(context, device);
+    let mut near = vec![[Near::default(); 2]; launching.len()];
     os_calls
-        .flat_map(move |((times, _), thread)| but_for_others(context, launching, *thread, times))
+        .flat_map(move |((times, _), thread)| but_for_others(context, launching, *thread, times, &mut near))
         .chain(in_mpi.map(|(times, _)| times))
 }
 
@@ -273,16 +275,24 @@ fn launching_threads<'all>(context: &Context<'_>, device: &'all DeviceContext) -
 
 /// What of a wait in the operating system is not while another thread of the process launches work, as the one that runs the backward
 /// pass of PyTorch does: then the wait is for that thread, whose own waits count.
-fn but_for_others(context: &Context<'_>, launching: &[u32], thread: u32, wait: Interval) -> [Interval; 2] {
+fn but_for_others(
+    context: &Context<'_>,
+    launching: &[u32],
+    thread: u32,
+    wait: Interval,
+    near: &mut [[Near; 2]],
+) -> [Interval; 2] {
     let timeline = context.timeline;
     let times = |call: &u32| timeline.api.times.at(*call as usize);
     let process = timeline.process_of(thread);
-    let others = launching.iter().filter(|other| **other != thread && timeline.process_of(**other) == process);
-    let hulls = others.filter_map(|other| {
+    let others = launching.iter().zip(near);
+    let others = others.filter(|(other, _)| **other != thread && timeline.process_of(**other) == process);
+    let hulls = others.filter_map(|(other, [first, last])| {
         let calls = context.calls.of_thread(*other);
-        let first = calls.partition_point(|call| times(call).start < wait.start);
-        let inside = calls.get(first..).unwrap_or_default();
-        let inside = inside.get(..inside.partition_point(|call| times(call).start < wait.end)).unwrap_or_default();
+        let start = |index: usize| timeline.api.times.start(calls[index] as usize);
+        let first = first.partition_point(calls.len(), |index| start(index) < wait.start);
+        let last = last.partition_point(calls.len(), |index| start(index) < wait.end);
+        let inside = calls.get(first..last)?;
         Some(Interval::new(times(inside.first()?).start, times(inside.last()?).end.min(wait.end)))
     });
     let hull = hulls.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)));

@@ -181,7 +181,7 @@ fn main_range(context: &Context<'_>, mut late: Vec<Late>) -> Option<String> {
     for of_thread in late.chunk_by(|a, b| a.thread == b.thread) {
         let ranges = of_thread.first().and_then(|first| timeline.ranges.of_thread(first.thread));
         let Some(ranges) = ranges else { continue };
-        let mut open = OpenRanges::of(ranges, |label| folded.group_of(label));
+        let mut open = OpenRanges::of(ranges, timeline.devices.len(), |label| folded.group_of(label));
         of_thread.iter().for_each(|start| open.book(start.at, start.idle_ns));
         open.finish().into_iter().for_each(|(group, sum)| groups.entry(group).or_default().add(sum));
     }

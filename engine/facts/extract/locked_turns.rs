@@ -12,6 +12,7 @@ use crate::timeline::api::ApiClass;
 use crate::timeline::columns::{Direction, KernelShape};
 use crate::timeline::interval::Interval;
 use crate::timeline::names::Told;
+use crate::timeline::near::Near;
 use crate::timeline::{DeviceProperties, Geometry, NameId, Timeline};
 
 /// Calls of the OS that ask for a lock.
@@ -46,12 +47,15 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         return;
     }
     let waits = waits(context, &threads);
-    let mut turns = Turns::default();
+    let (mut turns, mut near, mut of_threads) = (Turns::default(), Near::default(), BTreeMap::new());
     let all = &timeline.os_calls;
     for ((lock, thread), name) in all.times.iter().zip(&all.thread).zip(&all.name) {
         let part = lock.clip(device.window());
         let is_asked = part.len_ns() > 0 && threads.contains_key(thread) && is_lock.of(*name);
-        if is_asked && is_handed_over(&waits, lock, *thread) && calls_next(context, *thread, lock.end) {
+        if is_asked
+            && is_handed_over(&waits, lock, *thread, &mut near)
+            && calls_next(context, *thread, lock.end, of_threads.entry(*thread).or_default())
+        {
             turns.count += 1;
             for sum_ns in [turns.waits_ns.entry(*thread).or_default(), turns.names.entry(*name).or_default()] {
                 *sum_ns = sum_ns.saturating_add(part.len_ns());
@@ -127,17 +131,17 @@ fn waits(context: &Context<'_>, threads: &BTreeMap<u32, usize>) -> Vec<(i64, u32
 }
 
 /// Whether another thread's wait for the device ended while a lock was waited for, right before it was had.
-fn is_handed_over(waits: &[(i64, u32)], lock: Interval, thread: u32) -> bool {
-    let before = &waits[..waits.partition_point(|(end, _)| *end <= lock.end)];
+fn is_handed_over(waits: &[(i64, u32)], lock: Interval, thread: u32, near: &mut Near) -> bool {
+    let before = &waits[..near.partition_point(waits.len(), |index| waits[index].0 <= lock.end)];
     let since = lock.start.max(lock.end.saturating_sub(HANDOVER_NS));
     let near = before.iter().rev().take(NEAR).take_while(|(end, _)| *end > since);
     near.into_iter().any(|(_, of)| *of != thread)
 }
 
 /// Whether a thread calls CUDA right after a moment.
-fn calls_next(context: &Context<'_>, thread: u32, moment: i64) -> bool {
+fn calls_next(context: &Context<'_>, thread: u32, moment: i64, near: &mut Near) -> bool {
     let (api, calls) = (&context.timeline.api, context.calls.of_thread(thread));
-    let start = |call: &u32| api.times.at(*call as usize).start;
-    let next = calls.get(calls.partition_point(|call| start(call) < moment));
-    next.is_some_and(|call| start(call).saturating_sub(moment) <= HANDOVER_NS)
+    let start = |call: u32| api.times.start(call as usize);
+    let next = calls.get(near.partition_point(calls.len(), |index| start(calls[index]) < moment));
+    next.is_some_and(|call| start(*call).saturating_sub(moment) <= HANDOVER_NS)
 }

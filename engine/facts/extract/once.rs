@@ -3,7 +3,9 @@
 use std::sync::OnceLock;
 
 use super::by_index::{ByIndex, Seen};
+use super::compiled::CompiledNames;
 use super::optimizer::OptimizerSteps;
+use super::ranges::NameOrder;
 use super::stats::Durations;
 use super::{Context, DeviceContext};
 use crate::ledger::{Activity, Op, OpKind};
@@ -24,6 +26,8 @@ pub(super) struct OfRecording {
     optimizer_steps: OnceLock<OptimizerSteps>,
     /// By process.
     telling_calls: OnceLock<Vec<Vec<u32>>>,
+    range_names: OnceLock<NameOrder>,
+    compiled: OnceLock<CompiledNames>,
 }
 
 /// What is made of a device.
@@ -120,6 +124,16 @@ impl Context<'_> {
             let processes = 0..timeline.processes.len() as u32;
             processes.map(|process| self.calls_of(process, None).filter(tells).collect()).collect()
         })
+    }
+
+    /// The order of the names of ranges.
+    pub(super) fn range_names(&self) -> &NameOrder {
+        self.once.range_names.get_or_init(|| NameOrder::of(self.timeline))
+    }
+
+    /// What the names of ranges tell of compiled code.
+    pub(super) fn compiled(&self) -> &CompiledNames {
+        self.once.compiled.get_or_init(|| CompiledNames::of(self.timeline))
     }
 
     /// The steps of optimizers that are marked.

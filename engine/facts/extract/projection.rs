@@ -7,7 +7,7 @@ use foldhash::HashMap;
 
 use super::{Context, DeviceContext};
 use crate::ledger::OpKind;
-use crate::limits::MAX_OPEN_RANGE_COUNT;
+use crate::limits::max_open_ranges;
 use crate::text::folded::numbers_folded;
 use crate::timeline::columns::{Direction, RangeKind};
 use crate::timeline::open::Open;
@@ -173,15 +173,15 @@ impl Projection {
             }
         }
         exposed.sort_unstable_by_key(|exposed| (exposed.thread, exposed.at));
-        let gradients = folded.carrying_gradients();
+        let (gradients, device_count) = (folded.carrying_gradients(), timeline.devices.len());
         for ranges in timeline.ranges.threads.iter().filter(|ranges| ranges.thread != NONE) {
             let process = timeline.process_of(ranges.thread);
             projection.of_thread(context, (process, ranges), &of_calls);
             let first = exposed.partition_point(|exposed| exposed.thread < ranges.thread);
             let last = exposed.partition_point(|exposed| exposed.thread <= ranges.thread);
             let exposed = exposed.get(first..last).unwrap_or_default();
-            projection.copies_of_thread((ranges, exposed), folded);
-            projection.gradients_of_thread((ranges, exposed), folded, &gradients);
+            projection.copies_of_thread((ranges, exposed), folded, device_count);
+            projection.gradients_of_thread((ranges, exposed), folded, &gradients, device_count);
         }
         projection
     }
@@ -193,7 +193,7 @@ impl Projection {
         (process, ranges): (u32, &ThreadRanges),
         of_calls: &[Option<NonZeroU64>],
     ) {
-        let mut labels = OpenRanges::of(ranges, Some);
+        let mut labels = OpenRanges::of(ranges, context.timeline.devices.len(), Some);
         for call in context.calls.of_thread(ranges.thread) {
             if let Some(ns) = of_calls.get(*call as usize).copied().flatten() {
                 let at = context.timeline.api.times.start(*call as usize);
@@ -207,11 +207,16 @@ impl Projection {
     }
 
     /// Adds its exposed copies.
-    fn copies_of_thread(&mut self, (ranges, exposed): (&ThreadRanges, &[Exposed]), folded: &Folded) {
+    fn copies_of_thread(
+        &mut self,
+        (ranges, exposed): (&ThreadRanges, &[Exposed]),
+        folded: &Folded,
+        device_count: usize,
+    ) {
         if exposed.is_empty() {
             return;
         }
-        let mut groups = OpenRanges::of(ranges, |label| folded.group_of(label));
+        let mut groups = OpenRanges::of(ranges, device_count, |label| folded.group_of(label));
         exposed.iter().for_each(|copy| groups.book(copy.at, copy.ns));
         for (group, sum) in groups.finish() {
             self.exposed_copies.entry(group).or_default().add(sum);
@@ -224,12 +229,13 @@ impl Projection {
         (ranges, exposed): (&ThreadRanges, &[Exposed]),
         folded: &Folded,
         gradients: &[bool],
+        device_count: usize,
     ) {
         if gradients.is_empty() {
             return;
         }
         let carries = |group: &u32| gradients.get(*group as usize).copied().unwrap_or(false);
-        let mut groups = OpenRanges::of(ranges, |label| folded.group_of(label).filter(carries));
+        let mut groups = OpenRanges::of(ranges, device_count, |label| folded.group_of(label).filter(carries));
         for copy in exposed.iter().filter(|copy| copy.is_to_host) {
             groups.book(copy.at, copy.ns);
         }
@@ -251,6 +257,7 @@ pub(super) struct OpenRanges<'timeline, Key> {
     /// All that was booked, in a range or not.
     booked_ns: i64,
     sums: HashMap<u32, InGroup>,
+    most_open: usize,
 }
 
 /// A range that is open.
@@ -263,9 +270,11 @@ struct Booked {
 }
 
 impl<'timeline, Key: Fn(u32) -> Option<u32>> OpenRanges<'timeline, Key> {
-    pub(super) fn of(ranges: &'timeline ThreadRanges, key: Key) -> Self {
+    /// Of a thread of a recording of so many devices.
+    pub(super) fn of(ranges: &'timeline ThreadRanges, device_count: usize, key: Key) -> Self {
         let (open, open_of, sums) = (Open::new(), HashMap::default(), HashMap::default());
-        Self { ranges, key, next: 0, open, open_of, booked_ns: 0, sums }
+        let most_open = max_open_ranges(device_count);
+        Self { ranges, key, next: 0, open, open_of, booked_ns: 0, sums, most_open }
     }
 
     /// Books a time for every key that is open at a moment, no earlier than the one before.
@@ -288,7 +297,7 @@ impl<'timeline, Key: Fn(u32) -> Option<u32>> OpenRanges<'timeline, Key> {
         while let Some(range) = self.ranges.times.get(self.next).filter(|range| range.start <= at) {
             let label = self.ranges.label[self.next];
             self.next += 1;
-            if range.end <= at || self.open.len() >= MAX_OPEN_RANGE_COUNT {
+            if range.end <= at || self.open.len() >= self.most_open {
                 continue;
             }
             let Some(key) = (self.key)(label) else { continue };
@@ -358,7 +367,7 @@ mod tests {
             works.sort_unstable();
             // Of the labels two have one key, and one has none.
             let key = |label: u32| (label > 0).then_some(label / 2);
-            let mut walk = OpenRanges::of(&ranges, key);
+            let mut walk = OpenRanges::of(&ranges, 1, key);
             works.iter().for_each(|(at, ns)| walk.book(*at, *ns));
             let sums = walk.finish();
             for wanted in 0..4 {

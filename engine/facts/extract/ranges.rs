@@ -1,9 +1,10 @@
 //! Facts of ranges: how long, how often, and how much idle time of a device they explain.
 
 mod loader_starts;
+mod order;
 
 use std::borrow::Cow;
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::HashSet;
@@ -22,6 +23,7 @@ use crate::timeline::Timeline;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::peers::is_mpi_call;
+pub(super) use order::NameOrder;
 
 /// Ranges reported for one device and process, by host time and by idle time each: a recording can have a hundred thousand
 /// names, and a reader looks at the ones that matter.
@@ -72,11 +74,12 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     let told =
         Told { groups: &groups, folded, projection: &projection, all_holding: all_holding(device, &groups, folded) };
     of_device(context, device, &told, &mut part.device);
-    let most = (context.max_entities() / device.processes.len().max(1)).clamp(1, MAX_BY_TIME);
+    // Those with most of one time may be others than those with most of the other.
+    let max_by_time = context.max_entities() / 2;
+    let most = (max_by_time / device.processes.len().max(1)).clamp(1, MAX_BY_TIME);
     let (mut told_count, mut keys) = (0, HashSet::default());
-    for process in device.processes.iter().take(context.max_entities()) {
-        let mut of_process = of_process(&groups, *process).to_vec();
-        keep_most(timeline, &mut of_process, most);
+    for process in device.processes.iter().take(max_by_time) {
+        let of_process = context.range_names().keep_most(timeline, of_process(&groups, *process), most);
         told_count += of_process.len();
         part.entities.extend(of_process.iter().map(|group| {
             let mut entity = entity(context, parents, group, &mut keys);
@@ -377,31 +380,6 @@ fn own_key(key: String, keys: &mut HashSet<String>) -> String {
 
 fn name(timeline: &Timeline, label: u32) -> &str {
     timeline.ranges.labels.get(label as usize).map_or("", |label| timeline.name(label.name))
-}
-
-/// The labels with most host time and most idle time, in the order of their names.
-fn keep_most(timeline: &Timeline, groups: &mut Vec<Group>, most: usize) {
-    const RANKS: [fn(&Sums) -> i64; 2] = [|sums| sums.sum_ns, |sums| sums.idle.idle_ns];
-    let mut kept = BTreeSet::new();
-    for rank in RANKS {
-        groups.sort_by(|a, b| rank(&b.sums).cmp(&rank(&a.sums)).then_with(|| by_name(timeline, a, b)));
-        kept.extend(groups.iter().take(most).map(|group| group.label));
-    }
-    groups.retain(|group| kept.contains(&group.label));
-    groups.sort_by(|a, b| by_name(timeline, a, b));
-}
-
-/// The order of two labels of a process by name, by who marked them, and by domain: the same in every run, whatever time they take, as
-/// labels of one name are numbered in it.
-fn by_name(timeline: &Timeline, a: &Group, b: &Group) -> Ordering {
-    let [one, other] = [a, b].map(|group| timeline.ranges.labels.get(group.label as usize));
-    let (Some(one), Some(other)) = (one, other) else { return a.label.cmp(&b.label) };
-    let domain =
-        |group: &Group| timeline.ranges.domain_name(group.process, group.label).map(|name| timeline.name(name));
-    let names =
-        if one.name == other.name { Ordering::Equal } else { name(timeline, a.label).cmp(name(timeline, b.label)) };
-    let by_kind = names.then(one.kind.cmp(&other.kind));
-    by_kind.then_with(|| domain(a).cmp(&domain(b))).then_with(|| one.domain.cmp(&other.domain))
 }
 
 /// By process and label.

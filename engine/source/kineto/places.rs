@@ -9,7 +9,7 @@ use foldhash::HashMap;
 use super::event::{Event, Operator};
 use super::recomputed::{self, Kind};
 use super::text::Text;
-use crate::limits::MAX_PYTHON_STACKS_BYTES;
+use crate::limits::{MAX_OPEN_RANGE_COUNT, MAX_PYTHON_STACKS_BYTES};
 use crate::source::own_code;
 use crate::text::paths;
 use crate::timeline::builder::ThreadKey;
@@ -340,7 +340,7 @@ fn of_backward<'a>(
     for ranges in forward {
         let Some(mut moments) = by_thread.remove(&ranges.thread) else { continue };
         moments.sort_unstable();
-        let mut cursor = LocationCursor::new(ranges);
+        let mut cursor = LocationCursor::new(ranges, MAX_OPEN_RANGE_COUNT);
         location_of.extend(moments.into_iter().filter_map(|(start, number)| Some((number, cursor.at(start)?))));
     }
     let backward = linked.iter().filter(|row| row.is_backward());
@@ -357,7 +357,7 @@ pub(super) fn calls(timeline: &Timeline, threads: &[ThreadRanges]) -> HashMap<u3
     for ranges in threads {
         let Some(mut moments) = by_thread.remove(&ranges.thread) else { continue };
         moments.sort_unstable();
-        let mut cursor = LocationCursor::new(ranges);
+        let mut cursor = LocationCursor::new(ranges, MAX_OPEN_RANGE_COUNT);
         of_call.extend(moments.into_iter().filter_map(|(start, call)| Some((call, cursor.at(start)?))));
     }
     of_call

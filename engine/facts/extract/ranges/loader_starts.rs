@@ -4,6 +4,7 @@ use super::super::stats::median;
 use super::super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::timeline::interval::Interval;
+use crate::timeline::near::Near;
 use crate::timeline::{NONE, ThreadRanges};
 
 /// Between two batches of one loop the thread makes at least this part of the calls that it usually makes: those of a validation do
@@ -59,9 +60,11 @@ fn fetched(context: &Context<'_>, ranges: &ThreadRanges) -> Fetched {
         }
     }
     let calls = context.calls.of_thread(ranges.thread);
-    let begun =
-        |moment: i64| calls.partition_point(|call| context.timeline.api.times.start(*call as usize) < moment) as i64;
+    let start = |index: usize| context.timeline.api.times.start(calls[index] as usize);
+    let mut near = Near::default();
+    let mut begun = |moment: i64| near.partition_point(calls.len(), |index| start(index) < moment) as i64;
+    let ends: Vec<i64> = times.iter().map(|fetch| begun(fetch.end)).collect();
     let nexts = times.iter().skip(1).map(|next| begun(next.start)).chain([calls.len() as i64]);
-    let calls = times.iter().zip(nexts).map(|(fetch, next)| next - begun(fetch.end)).collect();
+    let calls = ends.into_iter().zip(nexts).map(|(end, next)| next - end).collect();
     Fetched { times, calls }
 }
