@@ -21,7 +21,7 @@ pub const MAX_NAME_COUNT: usize = 2_000_000;
 /// Names of kernels that are demangled; further ones stay as they are. Reading one takes tens of microseconds.
 pub const MAX_DEMANGLED_NAME_COUNT: usize = 50_000;
 /// Different ranges, each with its domain and its process, over all GPUs: each has idle times of its own on each GPU.
-pub const MAX_RANGE_LABEL_COUNT: usize = 1_000_000;
+pub const MAX_RANGE_LABEL_COUNT: usize = 500_000;
 /// Different functions that are called of CUDA, of the operating system and of what the profiler does itself: each has idle times of
 /// its own on each GPU. CUDA has two thousand.
 pub const MAX_CALL_NAME_COUNT: usize = 10_000;

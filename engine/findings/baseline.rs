@@ -154,7 +154,7 @@ impl Baseline {
     /// The content of a baseline file.
     pub fn to_json(&self) -> String {
         // Strings and lists of them always serialise.
-        escape::json(&format!("{}\n", serde_json::to_string_pretty(self).unwrap_or_default()))
+        escape::json(format!("{}\n", serde_json::to_string_pretty(self).unwrap_or_default()))
     }
 
     /// Reads a file.

@@ -43,7 +43,7 @@ pub(super) fn codequality(notes: &Notes<'_>) -> serde_json::Result<String> {
     let altered = notes.altered.iter().map(|told| of_altered(told, report));
     let failures = failures.chain(altered);
     let issues: Vec<Issue<'_>> = slower.into_iter().chain(failures).chain(gates).chain(findings).collect();
-    Ok(escape::json(&(serde_json::to_string_pretty(&issues)? + "\n")))
+    Ok(escape::json(serde_json::to_string_pretty(&issues)? + "\n"))
 }
 
 fn of_verdict<'a>(notes: &Notes<'_>, report: &'a str) -> Issue<'a> {

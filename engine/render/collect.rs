@@ -71,7 +71,7 @@ pub fn collect_json(collection: &Collection) -> String {
         "recordings": parts,
         "remarks": collection.remarks,
     });
-    escape::json(&format!("{all:#}\n"))
+    escape::json(format!("{all:#}\n"))
 }
 
 fn part_json(part: &Collected) -> Value {

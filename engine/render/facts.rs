@@ -17,8 +17,7 @@ use crate::timeline::Capability;
 /// # Errors
 /// None for facts that were extracted; the signature is serde's.
 pub fn facts_json(facts: &Facts) -> Result<String, serde_json::Error> {
-    let json = serde_json::to_string_pretty(&AllFacts(facts))?;
-    Ok(escape::json(&format!("{json}\n")))
+    Ok(escape::json(serde_json::to_string_pretty(&AllFacts(facts))? + "\n"))
 }
 
 struct AllFacts<'a>(&'a Facts);

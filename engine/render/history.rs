@@ -169,7 +169,7 @@ pub fn history_json(history: &History) -> serde_json::Result<String> {
         "points": points, "changes": changes, "findings": trends, "left_out": left_out,
         "incomplete": incomplete, "other": other, "errors": errors,
     });
-    Ok(escape::json(&(serde_json::to_string_pretty(&all)? + "\n")))
+    Ok(escape::json(serde_json::to_string_pretty(&all)? + "\n"))
 }
 
 fn point_json(point: &Point) -> Value {

@@ -31,7 +31,7 @@ pub fn rule_list_text(library: &Library, config: &Config) -> String {
 pub fn rule_list_json(library: &Library, config: &Config) -> String {
     let rules: Vec<Value> = library.rules().iter().map(|rule| object(rule, config)).collect();
     let list = json!({ "schema": "coldspot.rules/1", "coldspot": env!("CARGO_PKG_VERSION"), "rules": rules });
-    escape::json(&format!("{list:#}\n"))
+    escape::json(format!("{list:#}\n"))
 }
 
 fn object(rule: &Rule, config: &Config) -> Value {

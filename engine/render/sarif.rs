@@ -179,7 +179,7 @@ pub(super) fn sarif(notes: &Notes<'_>, library: &Library) -> Result<String, serd
         runs: [Run { column_kind: "unicodeCodePoints", invocations: [invocation], results, tool: Tool { driver } }],
         version: "2.1.0",
     };
-    Ok(escape::json(&format!("{}\n", serde_json::to_string_pretty(&log)?)))
+    Ok(escape::json(format!("{}\n", serde_json::to_string_pretty(&log)?)))
 }
 
 impl RuleHelp {

@@ -140,7 +140,7 @@ const fn why_not(none: NoReplay) -> &'static str {
 pub fn whatif_json(answers: &[WhatIf], review: &Review, is_combined: bool) -> String {
     let devices: Vec<Value> = answers.iter().map(|answer| device_json(answer, review, is_combined)).collect();
     let all = json!({ "schema": SCHEMA, "coldspot": env!("CARGO_PKG_VERSION"), "devices": devices });
-    escape::json(&format!("{all:#}\n"))
+    escape::json(format!("{all:#}\n"))
 }
 
 fn device_json(answer: &WhatIf, review: &Review, is_combined: bool) -> Value {

@@ -120,14 +120,17 @@ fn fenced(text: &str) -> String {
     format!("{fence}{pad}{content}{pad}{fence}")
 }
 
-/// JSON that means the same, without characters that a terminal or the log of a pipeline would act on.
-pub fn json(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
+/// JSON that means the same, without characters that a terminal or the log of a pipeline would act on. It may be long, and mostly
+/// holds none: it is then given back as it is.
+pub fn json(json: String) -> String {
     let mut before = ' ';
-    for c in json.chars() {
-        // Outside of ASCII, and doubled, these occur within strings only, where any character may be written so. The
-        // deletion is the one control character that JSON itself lets pass.
-        if (c == '#' && before == '#') || c == '\u{7f}' || (!c.is_ascii() && is_invisible(c)) {
+    let mut acts = |c: char| is_acted_on(c, std::mem::replace(&mut before, c));
+    let Some(first) = json.find(|c| acts(c)) else { return json };
+    let (mut out, rest) = (String::with_capacity(json.len()), &json[first..]);
+    out.push_str(&json[..first]);
+    before = out.chars().next_back().unwrap_or(' ');
+    for c in rest.chars() {
+        if is_acted_on(c, before) {
             let mut units = [0; 2];
             for unit in c.encode_utf16(&mut units) {
                 out.push_str(&format!("\\u{unit:04x}"));
@@ -138,6 +141,12 @@ pub fn json(json: &str) -> String {
         before = c;
     }
     out
+}
+
+/// Outside of ASCII, and doubled, these occur within strings only, where any character may be written so. The deletion is the one
+/// control character that JSON itself lets pass.
+fn is_acted_on(c: char, before: char) -> bool {
+    (c == '#' && before == '#') || c == '\u{7f}' || (!c.is_ascii() && is_invisible(c))
 }
 
 /// Messages for a terminal or the log of a pipeline, which quote reports, rules and templates: line breaks and the

@@ -29,7 +29,7 @@ pub(super) fn json(report: &Report) -> Result<String, serde_json::Error> {
         Report::Review(report) => serde_json::to_string_pretty(&ReviewView::new(report)),
         Report::Comparison(report) => serde_json::to_string_pretty(&ComparisonView::new(report)),
     };
-    Ok(escape::json(&format!("{}\n", json?)))
+    Ok(escape::json(format!("{}\n", json?)))
 }
 
 /// A sentence: for Markdown, and for outputs that escape by themselves.

@@ -13,7 +13,7 @@ use super::info::has_rows;
 use super::rows::Table;
 use super::whose_stack::{CallKey, Innermost, NamedCall, NamedCalls, Row, chains_of_calls};
 use crate::timeline::builder::Limits;
-use crate::timeline::{CallLocations, SourceLocation, ThreadRanges, Timeline};
+use crate::timeline::{CallLocations, NONE, SourceLocation, ThreadRanges, Timeline};
 
 const CHAINS: &str = "CUDA_CALLCHAINS";
 /// The class of rows that repeat a call to hang its stack on: they begin before it and have its thread and correlation id.
@@ -72,19 +72,21 @@ pub(super) fn locations(
     }
     let chains = Chains::read(db, schema, &frames, limits)?;
     let beyond = schema.count(db, CHAINS)?.saturating_sub(limits.rows);
-    let rows = rows(db, schema, &mut frames.calls, limits)?;
-    let located = |(key, chain)| Some((key, *chains.locations.get(&chain)?));
-    let calls = chains_of_calls(rows, &chains.named).into_iter().filter_map(located).collect();
-    let starts = starts(db, schema, &calls, limits)?;
+    let rows = rows(db, schema, (&chains, &mut frames.calls), limits)?;
+    let mut calls = chains_of_calls(rows, |chain| chains.get(chain).map(|chain| chain.named));
+    calls.retain(|row| chains.location(row.chain).is_some());
+    calls.sort_unstable_by_key(|row| (row.key, row.start));
+    let starts = starts(db, schema, &calls, &chains, limits)?;
+    drop((calls, chains));
     let (mut of_call, mut threads) = (HashMap::default(), BTreeMap::new());
     for (call, (times, thread)) in (0_u32..).zip(timeline.api.times.iter().zip(&timeline.api.thread)) {
         let id = timeline.threads.get(*thread as usize).map(|thread| thread.id);
-        if let Some(location) = id.and_then(|id| starts.get(&(id, times.start))) {
-            of_call.insert(call, *location);
+        if let Some(location) = id.and_then(|id| starts.location((id, times.start))) {
+            of_call.insert(call, location);
             let ranges =
                 threads.entry(*thread).or_insert_with(|| ThreadRanges { thread: *thread, ..Default::default() });
             ranges.times.push(times);
-            ranges.label.push(*location);
+            ranges.label.push(location);
         }
     }
     let mut threads: Vec<ThreadRanges> = threads.into_values().collect();
@@ -162,68 +164,139 @@ fn texts(
     Ok(texts)
 }
 
-/// What each chain tells.
-#[derive(Default)]
-struct Chains {
-    /// The source location: of the frame that says most, the innermost of several.
-    locations: HashMap<i64, u32>,
+/// What a stack tells. There may be one for each call.
+#[derive(Debug, Clone, Copy)]
+struct Chain {
+    id: i64,
+    /// Where in the program's own code it was taken: the frame that says most, the innermost of several.
+    best: Option<(Rank, u32, u32)>,
     /// The call of CUDA that it was taken in.
-    named: HashMap<i64, Innermost>,
+    named: Innermost,
 }
+
+impl Chain {
+    fn merge(&mut self, other: Self) {
+        self.best = self.best.into_iter().chain(other.best).min();
+        self.named.merge(other.named);
+    }
+}
+
+/// The stacks that tell anything, by id.
+#[derive(Default)]
+struct Chains(Vec<Chain>);
 
 impl Chains {
     fn read(db: &Connection, schema: &Schema, frames: &Frames, limits: &Limits) -> rusqlite::Result<Self> {
-        let mut best: HashMap<i64, ((Rank, i64), u32)> = HashMap::default();
-        let mut named: HashMap<i64, Innermost> = HashMap::default();
+        let mut all: Vec<Chain> = Vec::new();
         schema.each(db, &schema.select(CHAINS, &ROW), limits.rows, |cells| {
             let (Some(id), Some(depth)) = (cells.int(0), cells.int(1)) else { return };
+            let depth = u32::try_from(depth.max(0)).unwrap_or(u32::MAX);
             let key = key(cells);
-            if let Some(call) = frames.in_call.get(&key) {
-                named.entry(id).or_default().add(depth, *call);
+            let (call, told) = (frames.in_call.get(&key), frames.told.get(&key));
+            if call.is_none() && told.is_none() {
+                return;
             }
-            if let Some((rank, location)) = frames.told.get(&key) {
-                let found = ((*rank, depth), *location);
-                best.entry(id).and_modify(|known| *known = found.min(*known)).or_insert(found);
+            let mut chain =
+                Chain { id, best: told.map(|(rank, location)| (*rank, depth, *location)), named: Innermost::default() };
+            call.into_iter().for_each(|call| chain.named.add(depth, *call));
+            // The rows of a stack mostly stand together.
+            match all.last_mut().filter(|last| last.id == id) {
+                Some(last) => last.merge(chain),
+                None => all.push(chain),
             }
         })?;
-        Ok(Self { locations: best.into_iter().map(|(id, (_, location))| (id, location)).collect(), named })
+        if !all.is_sorted_by(|one, next| one.id < next.id) {
+            all.sort_by_key(|chain| chain.id);
+            all.dedup_by(|next, known| {
+                let is_same = next.id == known.id;
+                if is_same {
+                    known.merge(*next);
+                }
+                is_same
+            });
+        }
+        Ok(Self(all))
+    }
+
+    /// The index of a stack; [`NONE`] of one that tells nothing.
+    fn index(&self, id: i64) -> u32 {
+        self.0.binary_search_by_key(&id, |chain| chain.id).map_or(NONE, |index| index as u32)
+    }
+
+    fn get(&self, index: u32) -> Option<&Chain> {
+        self.0.get(index as usize)
+    }
+
+    fn location(&self, index: u32) -> Option<u32> {
+        self.get(index)?.best.map(|(_, _, location)| location)
     }
 }
 
 /// The rows that stacks hang on: by thread and correlation id, which a call shares with the row that holds its stack.
-fn rows(db: &Connection, schema: &Schema, calls: &mut NamedCalls, limits: &Limits) -> rusqlite::Result<Vec<Row>> {
-    let (mut rows, mut names, mut wanted) = (Vec::new(), Vec::new(), HashSet::default());
+fn rows(
+    db: &Connection,
+    schema: &Schema,
+    (chains, calls): (&Chains, &mut NamedCalls),
+    limits: &Limits,
+) -> rusqlite::Result<Vec<Row>> {
+    let (mut rows, mut names) = (Vec::new(), Vec::new());
+    let mut indices: HashMap<i64, u32> = HashMap::default();
     let columns = ["globalTid", "correlationId", "callchainId", "start", "nameId"];
     let sql = schema.select(Table::Api.name(), &columns);
     schema.each(db, &sql, limits.rows, |cells| {
         let (Some(thread), Some(correlation), Some(chain)) = (cells.int(0), cells.int(1), cells.int(2)) else { return };
         let start = cells.int(3).unwrap_or(0);
-        rows.push(Row { key: (thread, correlation), start, call: None, chain });
-        names.push(cells.int(4));
-        wanted.extend(cells.int(4).filter(|_| wanted.len() < limits.names));
+        rows.push(Row { key: (thread, correlation), start, call: None, chain: chains.index(chain) });
+        let next = indices.len() as u32;
+        let index = cells.int(4).and_then(|name| match indices.get(&name) {
+            Some(index) => Some(*index),
+            None if indices.len() < limits.names => Some(*indices.entry(name).or_insert(next)),
+            None => None,
+        });
+        names.push(index.unwrap_or(NONE));
     })?;
-    let texts = texts(db, schema, &wanted, limits)?;
-    let named: HashMap<i64, Option<NamedCall>> = texts.iter().map(|(id, text)| (*id, calls.of(text))).collect();
+    let texts = texts(db, schema, &indices.keys().copied().collect(), limits)?;
+    let mut named = vec![None; indices.len()];
+    for (id, index) in indices {
+        named[index as usize] = texts.get(&id).and_then(|text| calls.of(text));
+    }
     for (row, name) in rows.iter_mut().zip(names) {
-        row.call = name.and_then(|name| named.get(&name).copied().flatten());
+        row.call = named.get(name as usize).copied().flatten();
     }
     Ok(rows)
 }
 
-/// The same by thread and start, which a timeline knows its calls by.
+/// Where calls come from, by thread and start, which a timeline knows them by.
+struct Starts(Vec<((i64, i64), u32)>);
+
+impl Starts {
+    /// Of several calls that began at once the last one's.
+    fn location(&self, call: (i64, i64)) -> Option<u32> {
+        let behind = self.0.partition_point(|(known, _)| *known <= call);
+        let (known, location) = self.0.get(behind.checked_sub(1)?)?;
+        (*known == call).then_some(*location)
+    }
+}
+
+/// `calls` are those with stacks, by key.
 fn starts(
     db: &Connection,
     schema: &Schema,
-    calls: &HashMap<CallKey, u32>,
+    calls: &[Row],
+    chains: &Chains,
     limits: &Limits,
-) -> rusqlite::Result<HashMap<(i64, i64), u32>> {
-    let mut starts = HashMap::default();
+) -> rusqlite::Result<Starts> {
+    let mut starts = Vec::new();
     let sql = schema.select(Table::Api.name(), &["globalTid", "correlationId", "start"]);
     schema.each(db, &sql, limits.rows, |cells| {
         let (Some(thread), Some(correlation), Some(start)) = (cells.int(0), cells.int(1), cells.int(2)) else { return };
-        if let Some(location) = calls.get(&(thread, correlation)) {
-            starts.insert((thread, start), *location);
+        let key = (thread, correlation);
+        let behind = calls.partition_point(|row| row.key <= key);
+        let call = behind.checked_sub(1).and_then(|index| calls.get(index)).filter(|row| row.key == key);
+        if let Some(location) = call.and_then(|row| chains.location(row.chain)) {
+            starts.push(((thread, start), location));
         }
     })?;
-    Ok(starts)
+    starts.sort_unstable();
+    Ok(Starts(starts))
 }

@@ -1,6 +1,8 @@
 //! Whose stack is whose. Some exports hang on each call the stack of the call before it: a stack names the call of CUDA that it was taken
 //! in, and that is another then.
 
+use std::num::NonZeroU32;
+
 use foldhash::HashMap;
 
 use crate::timeline::{api, modules};
@@ -15,11 +17,15 @@ const BEFORE_PERCENT: usize = 90;
 /// From this part on that names another call, none is told.
 const NONE_PERCENT: usize = 50;
 
-/// A call of CUDA by its name without version, and whether it is one of the runtime: these are made of calls of the driver.
+/// A call of CUDA by its name without version, and whether it is one of the runtime: these are made of calls of the driver. Both are
+/// one number, as there may be one for each stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct NamedCall {
-    pub(super) is_runtime: bool,
-    name: u32,
+pub(super) struct NamedCall(NonZeroU32);
+
+impl NamedCall {
+    const fn is_runtime(self) -> bool {
+        self.0.get() % 2 == 1
+    }
 }
 
 /// The calls of CUDA that are named, each once.
@@ -30,34 +36,41 @@ impl NamedCalls {
     /// The one that a function is named as.
     pub(super) fn of(&mut self, function: &str) -> Option<NamedCall> {
         let call = api::normal_name(modules::cuda_call(function)?);
-        let next = self.0.len() as u32;
+        let next = self.0.len() as u32 + 1;
         let name = match self.0.get(call) {
             Some(known) => *known,
             None => *self.0.entry(call.to_owned()).or_insert(next),
         };
-        Some(NamedCall { is_runtime: call.starts_with("cuda"), name })
+        NonZeroU32::new(name.checked_mul(2)? + u32::from(call.starts_with("cuda"))).map(NamedCall)
     }
 }
 
-/// The innermost calls that a stack names: of the runtime, and of the driver.
+/// The innermost calls that a stack names, with their depths: of the runtime, and of the driver.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Innermost {
-    of_runtime: Option<(i64, NamedCall)>,
-    of_driver: Option<(i64, NamedCall)>,
+    of_runtime: Option<(u32, NamedCall)>,
+    of_driver: Option<(u32, NamedCall)>,
 }
 
 impl Innermost {
     /// Adds a frame.
-    pub(super) fn add(&mut self, depth: i64, call: NamedCall) {
-        let known = if call.is_runtime { &mut self.of_runtime } else { &mut self.of_driver };
+    pub(super) fn add(&mut self, depth: u32, call: NamedCall) {
+        let known = if call.is_runtime() { &mut self.of_runtime } else { &mut self.of_driver };
         if known.is_none_or(|(at, _)| depth < at) {
             *known = Some((depth, call));
         }
     }
 
+    /// Adds those of another part of the stack.
+    pub(super) fn merge(&mut self, other: Self) {
+        for (depth, call) in [other.of_runtime, other.of_driver].into_iter().flatten() {
+            self.add(depth, call);
+        }
+    }
+
     /// Whether it was taken in a call; `None` where it does not tell.
     fn is_of(&self, call: NamedCall) -> Option<bool> {
-        let named = if call.is_runtime { self.of_runtime } else { self.of_driver };
+        let named = if call.is_runtime() { self.of_runtime } else { self.of_driver };
         named.map(|(_, named)| named == call)
     }
 }
@@ -68,13 +81,14 @@ pub(super) struct Row {
     pub(super) key: CallKey,
     pub(super) start: i64,
     pub(super) call: Option<NamedCall>,
-    pub(super) chain: i64,
+    /// The index of the stack; [`crate::timeline::NONE`] of one that tells nothing.
+    pub(super) chain: u32,
 }
 
-/// The stack of each call.
-pub(super) fn chains_of_calls(mut rows: Vec<Row>, named: &HashMap<i64, Innermost>) -> HashMap<CallKey, i64> {
+/// The calls whose stacks are theirs, with these. `named` gives the calls that a stack names.
+pub(super) fn chains_of_calls(mut rows: Vec<Row>, named: impl Fn(u32) -> Option<Innermost>) -> Vec<Row> {
     rows.sort_unstable_by_key(|row| (row.key.0, row.start));
-    let is_of = |chain: i64, row: &Row| named.get(&chain)?.is_of(row.call?);
+    let is_of = |chain: u32, row: &Row| named(chain)?.is_of(row.call?);
     let own = Told::of(rows.iter().map(|row| is_of(row.chain, row)));
     if own.is_other(OTHER_PERCENT) {
         let before = rows.windows(2).filter(|pair| pair[0].key.0 == pair[1].key.0);
@@ -82,10 +96,11 @@ pub(super) fn chains_of_calls(mut rows: Vec<Row>, named: &HashMap<i64, Innermost
         if told.this * 100 >= (told.this + told.other) * BEFORE_PERCENT && told.this > own.this {
             take_from_next(&mut rows);
         } else if own.is_other(NONE_PERCENT) {
-            return HashMap::default();
+            return Vec::new();
         }
     }
-    rows.into_iter().filter(|row| is_of(row.chain, row) != Some(false)).map(|row| (row.key, row.chain)).collect()
+    rows.retain(|row| is_of(row.chain, row) != Some(false));
+    rows
 }
 
 /// Gives each call the stack that hangs on the next of its thread; the last of a thread has none.
@@ -126,17 +141,18 @@ mod tests {
     /// The stacks of calls of two threads, `(thread, call, call that the stack names)`: the number of the row whose stack each call gets.
     fn whose(rows: &[(i64, &str, &str)]) -> Vec<Option<i64>> {
         let mut calls = NamedCalls::default();
-        let mut named: HashMap<i64, Innermost> = HashMap::default();
+        let mut named: HashMap<u32, Innermost> = HashMap::default();
         let mut all = Vec::new();
-        for (at, (thread, call, in_stack)) in (0_i64..).zip(rows) {
+        for (at, (thread, call, in_stack)) in (0_u32..).zip(rows) {
             for (depth, function) in (0..).zip(in_stack.split(' ').filter(|function| !function.is_empty())) {
                 let Some(call) = calls.of(function) else { continue };
                 named.entry(at).or_default().add(depth, call);
             }
-            all.push(Row { key: (*thread, at), start: at, call: calls.of(call), chain: at });
+            all.push(Row { key: (*thread, i64::from(at)), start: i64::from(at), call: calls.of(call), chain: at });
         }
-        let chains = chains_of_calls(all, &named);
-        (0_i64..).zip(rows).map(|(at, (thread, ..))| chains.get(&(*thread, at)).copied()).collect()
+        let told = chains_of_calls(all, |chain| named.get(&chain).copied());
+        let of = |key: CallKey| told.iter().find(|row| row.key == key).map(|row| i64::from(row.chain));
+        (0_i64..).zip(rows).map(|(at, (thread, ..))| of((*thread, at))).collect()
     }
 
     #[test]
