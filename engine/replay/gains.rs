@@ -268,7 +268,8 @@ impl<'all> Replay<'all> {
     /// What a plain fix of changes wins together, nanoseconds of a step: that of [`Self::gain`], without playing the most that they
     /// could win.
     pub fn expected_ns(&self, changes: &[Change]) -> i64 {
-        self.plainly_won_ns(changes).min(self.whole().most_won_ns(changes, Extent::Expected)) as i64
+        let most_ns = self.whole().most_won_ns(changes, Extent::Expected).min(self.whole().most_hidden_ns(changes));
+        self.plainly_won_ns(changes).min(most_ns) as i64
     }
 
     fn plainly_won_ns(&self, changes: &[Change]) -> f64 {
@@ -312,7 +313,8 @@ impl<'all> Replay<'all> {
             if exposed_ns > 0.0 && !others.is_empty() { self.own_gain(&others).ceiling_ns as f64 } else { 0.0 };
         let ceiling_ns = ceiling_ns.max((beside_ns + exposed_ns).min(self.step_ns));
         let ceiling_ns = ceiling_ns.max(expected_ns);
-        let most_ns = |extent| self.whole().most_won_ns(changes, extent);
+        let hidden_ns = self.whole().most_hidden_ns(changes);
+        let most_ns = |extent| self.whole().most_won_ns(changes, extent).min(hidden_ns);
         Gain {
             expected_ns: expected_ns.min(most_ns(Extent::Expected)) as i64,
             ceiling_ns: ceiling_ns.min(most_ns(Extent::Ceiling)).min(self.beside_kernels_ns(changes)) as i64,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use foldhash::HashMap;
 
-use super::change::{Change, Extent, is_scalar_readback};
+use super::change::{Change, Extent, LARGE_SHARE, is_large_copy, is_scalar_readback};
 use super::model::{Edge, Model, Play};
 use super::record::Op;
 use super::setting::Setting;
@@ -61,6 +61,22 @@ impl Whole<'_> {
         let idle_ns = (self.step_ns - busy_ns).max(0.0) * spread(changes);
         let idle_ns = if extent == Extent::Ceiling { idle_ns.max(self.most_ns - busy_ns) } else { idle_ns };
         self.step_ns * idle_ns / (busy_ns + idle_ns).max(1.0)
+    }
+
+    /// The most that hiding copies wins where they are little of a step: nobody builds a pipeline to hide more than them, and what the
+    /// host waits for otherwise is another matter.
+    pub(super) fn most_hidden_ns(self, changes: &[Change]) -> f64 {
+        if !matches!(changes, [Change::OverlapCopies]) {
+            return f64::INFINITY;
+        }
+        let model = self.model;
+        let Some((played, count)) = model.recorded_span() else { return f64::INFINITY };
+        let own = model.part.ops.iter().filter(|op| op.device == self.setting.own_device());
+        let (copies, others): (Vec<&Op>, Vec<&Op>) = own.partition(|op| is_large_copy(op));
+        let union = |ops: Vec<&Op>| Union::of(ops.into_iter().map(|op| Interval::new(op.start, op.end).clip(played)));
+        let (copies, others) = (union(copies), union(others));
+        let alone_ns = (copies.len_ns() - copies.common_ns(&others)) as f64 / count as f64;
+        if alone_ns < LARGE_SHARE * self.step_ns { DEVICE_SPREAD * alone_ns } else { f64::INFINITY }
     }
 
     /// How long the device is busy in a step with what stays after changes that only take idle time away: kernels of a graph that

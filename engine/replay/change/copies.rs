@@ -242,7 +242,7 @@ impl Play<'_> {
     /// after them, and so many steps share the buffers. Returns whether there are copies that matter.
     fn overlap(&mut self, buffer_count: usize, dropped: Dropped, setting: &Setting<'_>) -> bool {
         let model = self.model;
-        if !model.part.ops.iter().any(|op| op.lane.is_some() && op.bytes > MAX_SMALL_COPY_BYTES) {
+        if !model.part.ops.iter().any(is_large_copy) {
             return false;
         }
         self.turns.copies = true;
@@ -381,4 +381,9 @@ impl Play<'_> {
 
 fn is_large_pageable(op: &Op) -> bool {
     op.is_pageable && op.bytes > MAX_SMALL_COPY_BYTES
+}
+
+/// Between host and device.
+pub(in super::super) fn is_large_copy(op: &Op) -> bool {
+    op.lane.is_some() && op.bytes > MAX_SMALL_COPY_BYTES
 }

@@ -16,7 +16,7 @@ use super::record::Op;
 use super::setting::Setting;
 use crate::timeline::api::ApiClass;
 use crate::timeline::link::LinkRates;
-pub(super) use copies::LAST_WAVE_SHARE;
+pub(super) use copies::{LAST_WAVE_SHARE, is_large_copy};
 pub(super) use host::is_scalar_readback;
 use programs::Loops;
 pub use programs::PieceLoop;
