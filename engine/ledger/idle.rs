@@ -141,6 +141,8 @@ pub struct IdleReading {
     pub ranges: RangeSums,
     /// Host code in stretches that began in a wait.
     pub host_after_sync_ns: i64,
+    /// The same of what it waits in the operating system.
+    pub blocked_after_sync_ns: i64,
     /// Host code in stretches that began in a copy call that blocks.
     pub host_after_copy_call_ns: i64,
     /// Host code after which the thread loads code in the same stretch: it may have compiled or read that meanwhile.
@@ -247,6 +249,7 @@ impl IdleReading {
             *self.after_waits.entry(key).or_default() += time;
         }
         self.host_after_sync_ns += other.host_after_sync_ns;
+        self.blocked_after_sync_ns += other.blocked_after_sync_ns;
         self.host_after_copy_call_ns += other.host_after_copy_call_ns;
         self.host_before_load_ns += other.host_before_load_ns;
         for (account, ns) in self.in_slow_steps.iter_mut() {
@@ -316,6 +319,7 @@ impl IdleReading {
         }
         match (piece.activity, piece.trigger) {
             (Account::IdleHost, Account::AfterSync) => self.host_after_sync_ns += piece.interval.len_ns(),
+            (Account::IdleBlocked, Account::AfterSync) => self.blocked_after_sync_ns += piece.interval.len_ns(),
             (Account::IdleHost, Account::AfterCopy) => self.host_after_copy_call_ns += piece.interval.len_ns(),
             _ => {}
         }

@@ -4,13 +4,14 @@
 //! and hands each moment to exactly one account. The moments in which nothing ran are read on the thread that ended them:
 //! `activity` is what a thread may do, [`compiling`] tells where threads compile or load code, [`host`] lays the thread out,
 //! where `dispatch` tells what prepares a launch, `marks` which calls do something else than their name says, and `laid_out` keeps it
-//! for all devices; `stretches` asks the threads, by way of `queries`, and [`walk`] has them
+//! for all devices; [`between_calls`] finds the pieces of host code between calls of one function of the OS; `stretches` asks the threads, by way of `queries`, and [`walk`] has them
 //! answer: `open_ranges` tells which ranges were open, `ahead` what the waits before a stretch could win, [`idle`] and [`reading`] are
 //! what comes of it. `first` and `by_key` are what these count with.
 
 pub mod accounts;
 mod activity;
 mod ahead;
+pub mod between_calls;
 mod by_key;
 pub mod callers;
 mod code_waits;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use foldhash::HashMap;
 
 use super::{NoReplay, Subject, size, typical};
+use crate::ledger::between_calls::BetweenCalls;
 use crate::ledger::{Activity, DeviceOps, OpKind};
 use crate::steps::Step;
 use crate::timeline::api::{ApiClass, MemoryCall, memory_call};
@@ -219,7 +220,7 @@ impl Part {
         }
     }
 
-    /// How long the thread waited in the operating system before each call.
+    /// How long the thread waited in the operating system before each call, with what it does between two calls of one function of it.
     fn note_blocked(&mut self, subject: &Subject<'_>, thread: u32, first: usize) {
         if !subject.calls.tells_blocking(thread) {
             return;
@@ -229,12 +230,14 @@ impl Part {
             return;
         };
         let mut next = 0;
-        subject.calls.lay_out(subject.timeline, thread, Interval::new(begin, end), |interval, activity, _| {
+        let mut between = BetweenCalls::default();
+        subject.calls.lay_out(subject.timeline, thread, Interval::new(begin, end), |interval, activity, name| {
             while own.get(next).is_some_and(|call| call.start < interval.end) {
                 next += 1;
             }
+            let piece_ns = between.next(interval, activity, name).map_or(0, Interval::len_ns);
             if let (Activity::Blocked | Activity::OffCpu, Some(call)) = (activity, own.get_mut(next)) {
-                call.blocked_before_ns += interval.len_ns();
+                call.blocked_before_ns += interval.len_ns() + piece_ns;
             }
         });
     }

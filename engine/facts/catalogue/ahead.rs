@@ -35,6 +35,13 @@ pub(super) const AHEAD: &[Fact] = &[
         "The part of idle_host_ns in stretches that began while the launching thread was in a blocking wait.",
     ),
     fact(
+        "idle_blocked_after_sync_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "The part of idle_blocked_ns in stretches that began while the launching thread was in a blocking wait.",
+    ),
+    fact(
         "idle_host_after_copy_call_ns",
         Int,
         CudaApi,

@@ -22,6 +22,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("blocking_copy_host_run_ahead_ns", of_host_ns);
     }
     facts.set("idle_host_after_sync_ns", idle.host_after_sync_ns);
+    facts.set("idle_blocked_after_sync_ns", idle.blocked_after_sync_ns);
     facts.set("idle_host_after_copy_call_ns", idle.host_after_copy_call_ns);
     facts.set("idle_host_before_load_ns", idle.host_before_load_ns);
     let launching = idle.sums[Account::IdleLaunch];

@@ -53,11 +53,13 @@ pub(super) struct Bounds<'device> {
     /// How many steps the window holds. What the host does before the first begins is not in it, so that it holds all idle time of
     /// one step less: a bound may be too large, never too small.
     step_count: i64,
+    /// Idle time in host code between two calls of one function of the operating system, which goes with them.
+    between_calls_ns: i64,
 }
 
 impl<'device> Bounds<'device> {
-    pub(super) fn new(device: &'device DeviceContext, steps: &[Step]) -> Self {
-        Self { device, step_count: (steps.len() as i64).max(1) }
+    pub(super) fn new(device: &'device DeviceContext, steps: &[Step], between_calls_ns: i64) -> Self {
+        Self { device, step_count: (steps.len() as i64).max(1), between_calls_ns }
     }
 
     /// Bounds what a replay says of changes, and of what is made with them at best.
@@ -79,12 +81,14 @@ impl<'device> Bounds<'device> {
         }
         reached.sort_unstable();
         reached.dedup();
+        let idle_step_count = (self.step_count - 1).max(1);
         let of_step = |account: Account| {
             let is_idle = account.top() == Account::Idle;
-            let step_count = if is_idle { (self.step_count - 1).max(1) } else { self.step_count };
-            self.device.account_ns(account) / step_count
+            self.device.account_ns(account) / if is_idle { idle_step_count } else { self.step_count }
         };
-        Some(reached.into_iter().map(of_step).sum())
+        let goes_with_calls = changes.contains(&Change::NoBlocking) && !reached.contains(&IdleHost);
+        let between_ns = if goes_with_calls { self.between_calls_ns / idle_step_count } else { 0 };
+        Some(reached.into_iter().map(of_step).sum::<i64>().saturating_add(between_ns))
     }
 }
 

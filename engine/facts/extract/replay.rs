@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
 
 use super::phases::are_marked;
-use super::{Context, DeviceContext, DevicePart, Parents, beside_rounds, culprits, reach, steps};
+use super::{Context, DeviceContext, DevicePart, Parents, beside_rounds, between_os_calls, culprits, reach, steps};
 use crate::facts::Entity;
 use crate::ledger::DeviceOps;
 use crate::parallel::{self, Threads};
@@ -190,7 +190,8 @@ fn played<T>(
     };
     let replay = device.replay.take().unwrap_or_else(|| Replay::new(subject).map(Replay::keep));
     let played = replay.map(|kept| {
-        let bounded = Bounded { replay: kept.replay(subject), bounds: reach::Bounds::new(device, steps) };
+        let bounds = reach::Bounds::new(device, steps, between_os_calls::idle_ns(context, device));
+        let bounded = Bounded { replay: kept.replay(subject), bounds };
         (then(&bounded), bounded.replay.keep())
     });
     let (told, kept) = match played {

@@ -229,6 +229,10 @@ impl Play<'_> {
         row.op_count == 0 && matches!(row.class, ApiClass::Wait(_) | ApiClass::Query | ApiClass::Other)
     }
 
+    fn allocates(&self, call: usize) -> bool {
+        self.model.part.calls[call].class == ApiClass::Allocate
+    }
+
     /// The calls right before one that bring what the host works on, which takes longer than copying it, with the waits for them.
     /// A value or a few are no such thing: they tell the host what to do.
     fn brought_before(&self, thread: &Range<usize>, call: usize) -> Option<Range<usize>> {
@@ -244,10 +248,12 @@ impl Play<'_> {
         Some(first..call).filter(|_| brings_data)
     }
 
-    /// The calls from one on that send what the host made, which took longer than copying it, with the waits for them.
+    /// The calls from one on that send what the host made, which took longer than copying it, with the waits for them and those that
+    /// allocate where it goes.
     fn sent_after(&self, thread: &Range<usize>, call: usize) -> Option<Range<usize>> {
         let after = (call..thread.end).take(MAX_CALLS_OF_COPY);
-        let sent = after.take_while(|call| self.only_waits(*call) || self.lane(*call) == Some(TO_DEVICE));
+        let goes_along = |call: usize| self.only_waits(call) || self.allocates(call);
+        let sent = after.take_while(|call| goes_along(*call) || self.lane(*call) == Some(TO_DEVICE));
         let end = sent.last()? + 1;
         let is_sent = (call..end).any(|call| self.lane(call) == Some(TO_DEVICE));
         Some(call..end).filter(|copies| is_sent && self.outlasts(thread.start, call, copies.clone()))
@@ -268,7 +274,7 @@ impl Play<'_> {
                 if let Some(sent) = sent {
                     let goes = extent == Extent::Ceiling || is_round_trip;
                     let of_copies = if goes { &mut kept.is_gone } else { &mut kept.is_pinned };
-                    of_copies[sent].fill(true);
+                    sent.filter(|call| goes || !self.allocates(*call)).for_each(|call| of_copies[call] = true);
                 }
             }
         }
