@@ -18,6 +18,7 @@ mod model;
 mod most;
 mod record;
 mod recording_cost;
+mod running;
 mod setting;
 mod size;
 mod typical;
