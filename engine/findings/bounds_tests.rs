@@ -3,6 +3,7 @@
 use super::samples::Sample;
 use crate::facts::EntityKind;
 use crate::replay::Change;
+use crate::rules::FactRef;
 use crate::rules::outcome::{Outcome, Replayed, Severity};
 
 #[test]
@@ -13,6 +14,8 @@ fn a_function_that_the_gpu_waits_for_comes_before_how_much_longer_the_run_is() {
         let device = sample.device(run, 0, "Tesla V100", 20_000_000, &[("compute_ns", 2_000_000)]);
         sample.facts.get_mut(device).set_some("idle_host_culprit", culprit);
         let waits = sample.rule("host-bound", "The GPU waits for host code", EntityKind::Device);
+        let culprit = FactRef { kind: EntityKind::Device, name: "idle_host_culprit" };
+        sample.rules[waits].ranking.culprit = Some(culprit);
         sample.find(waits, device, Some(("idle_host", ns)), "host code");
         let outside = sample.rule("short-gpu-window", "Most of the run lies outside", EntityKind::Device);
         sample.rules[outside].severity = Some(Severity::Medium);

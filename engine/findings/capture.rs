@@ -58,16 +58,19 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
         let how = how.map_or_else(String::new, |how| format!(" `{how}` records them one by one, at some cost."));
         notes.push(Sentence::default().own(&format!("{launches} {words}{how}")));
     }
-    if positive("gpu_op_count").is_some() && run.int("api_call_count") == Some(0) && !facts.is_damaged() {
-        let words = "No CUDA API calls were recorded, so nothing tells what the host did while a GPU was idle.";
-        notes.push(Sentence::default().own(words));
-    }
-    if run.get("device_identity_known") == Some(&FactValue::Bool(false)) {
-        let words = "Several processes use the same CUDA device number, and the export does not say whether they mean the \
-                     same GPU: the devices below may each be several GPUs.";
-        notes.push(Sentence::default().own(words));
-    }
+    notes.extend(unknown(facts, run).map(|words| Sentence::default().own(words)));
     notes
+}
+
+/// What nothing tells of this recording.
+fn unknown(facts: &Facts, run: &Entity) -> impl Iterator<Item = &'static str> {
+    let has_work = run.int("gpu_op_count").is_some_and(|count| count > 0);
+    let lacks_calls = has_work && run.int("api_call_count") == Some(0) && !facts.is_damaged();
+    let calls = "No CUDA API calls were recorded, so nothing tells what the host did while a GPU was idle.";
+    let lacks_identity = run.get("device_identity_known") == Some(&FactValue::Bool(false));
+    let identity = "Several processes use the same CUDA device number, and the export does not say whether they mean the \
+                    same GPU: the devices below may each be several GPUs.";
+    [lacks_calls.then_some(calls), lacks_identity.then_some(identity)].into_iter().flatten()
 }
 
 /// Where the host decides how long a step takes, a smaller idle share of the window is not the matter.

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::is_of_kernels_alone;
+use super::kernel_work::{self, KernelWork};
 use super::occurrence::{Context, Occurrence};
 use super::outside::outside;
 use super::part::{Part, ns_of, parts_of, split, unaccounted};
 use super::scorecard::{Score, Scorecard};
 use super::subject::device_label;
 use super::together::Together;
-use super::work::{self, GainStep, KernelWork, PhaseWork, StepWork};
+use super::work::{self, GainStep, PhaseWork, StepWork};
 use super::work_ranges::work_ranges;
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::ledger::{Account, Breakdown};
@@ -73,7 +74,7 @@ impl Context<'_> {
                     scorecard.of(device, self.facts.is_damaged())
                 },
                 kernels: match device.int("window_ns").filter(|_| is_judged) {
-                    Some(window_ns) => work::kernels(self.facts, id, window_ns),
+                    Some(window_ns) => kernel_work::kernels(self.facts, id, window_ns),
                     None => Vec::new(),
                 },
                 phase: work::phase(self.facts, id),

@@ -15,6 +15,8 @@ mod gain;
 mod idle_time;
 mod ignored;
 mod kernel_time;
+mod kernel_work;
+mod loaded_first;
 mod observation;
 mod occurrence;
 mod once_beside;
@@ -39,7 +41,7 @@ use crate::facts::{EntityId, EntityKind, Facts};
 use crate::limits::{MAX_FINDING_OF_RULE_COUNT, MAX_FINDING_OF_RULE_IN_ALL_COUNT};
 use crate::replay::Change;
 use crate::rules::outcome::{Confidence, Judgement, Outcome, Severity};
-use crate::rules::{CaptureNote, Reference, RuleInfo};
+use crate::rules::{CaptureNote, RankedBy, Reference, RuleInfo};
 use crate::source::KERNELS_FORMAT_ID;
 use crate::text::spans::Sentence;
 use crate::timeline::Capability;
@@ -58,6 +60,7 @@ pub use devices::DeviceReview;
 pub use fingerprint::digest;
 pub use gain::{Gain, ReplayedGain};
 pub use ignored::{Ignore, Ignored, IgnoredFinding, Policy, Stale, StaleIgnore};
+pub use kernel_work::{KernelLimit, KernelWork, Occupancy};
 pub use observation::Observation;
 pub use part::Part;
 pub use scorecard::{Score, Scorecard, ScorecardError};
@@ -65,7 +68,7 @@ pub use source::{CodeKind, CodeName, Source, SourceLocation, Sources};
 pub use subject::{Subject, SubjectDevice};
 pub use together::Together;
 pub use unjudged::{Unjudged, UnjudgedRule};
-pub use work::{GainStep, GainUnit, KernelLimit, KernelWork, Occupancy, PhaseBefore, PhaseWork, StepWork};
+pub use work::{GainStep, GainUnit, PhaseBefore, PhaseWork, StepWork, StepsOfThreads};
 
 /// One report, reviewed: a plain value that renderers print.
 #[derive(Debug, Clone, PartialEq)]
@@ -147,6 +150,8 @@ pub struct Finding {
     pub is_experimental: bool,
     /// How it stands to what the capture was missing; absent for most.
     pub capture_note: Option<CaptureNote>,
+    /// What it is ranked by beside its gain.
+    pub ranking: RankedBy,
     /// What a recording must hold for what the rule's conditions and its estimate look at.
     pub rests_on: Vec<Capability>,
     /// The rule and what it is about, without what changes from one run of the program to the next.

@@ -4,6 +4,7 @@ use std::cmp::{Ordering, Reverse};
 
 use super::Gain;
 use super::fingerprint::Fingerprints;
+use super::loaded_first::{computes_most, is_loaded_first};
 use super::source::{self, KernelNames, Sources};
 use super::subject::{self, Subject};
 use super::work::{Repeated, only_step};
@@ -24,8 +25,6 @@ const LEAST_ONCE_SHARE: f64 = 0.03;
 const REPEATS_A_PIECE: i64 = 4;
 /// Launches of one kernel are no steps: with fewer of them little tells what comes again.
 const LEAST_LAUNCHES: i64 = 10;
-/// Who copies this part of it before the first kernel loads what kernels work on.
-const NEARLY_ALL: f64 = 0.9;
 
 /// What a review is made from, beside the rules' answers.
 #[derive(Clone, Copy)]
@@ -346,7 +345,8 @@ impl<'a> Context<'a> {
         if account == Account::IdleAllocate && self.takes_first_memory(device) {
             return Some(COLD_PIECES);
         }
-        if most > 0 && is_loaded_first(entity, account) {
+        let is_one_pass = repeats.is_none() && !self.may_be_one_step(device);
+        if (most > 0 || is_one_pass && computes_most(device)) && is_loaded_first(entity, account) {
             return Some(START_UP_PIECES);
         }
         times.filter(is_rare).or_else(|| pieces.filter(|count| !is_of_many || *count >= START_UP_PIECES))
@@ -439,18 +439,6 @@ impl<'a> Context<'a> {
 
 /// Memory of which a smaller part is given back is kept.
 const FREED_SHARE: f64 = 0.1;
-
-/// Whether a group of copies loads what the kernels that follow work on: a program copies so once, however long it computes. What is
-/// claimed of the device's idle time is the cost of calls: then most calls come before the first kernel, not most bytes.
-fn is_loaded_first(entity: &Entity, account: Account) -> bool {
-    let (before, all) = match account.top() {
-        Account::Idle => ("before_first_kernel_count", "count"),
-        _ => ("before_first_kernel_bytes", "bytes"),
-    };
-    let (before, all) = (entity.int(before), entity.int(all).filter(|all| *all > 0));
-    let share = before.zip(all).map(|(before, all)| before as f64 / all as f64);
-    share.is_some_and(|share| share >= NEARLY_ALL)
-}
 
 /// Whether a claim is on a part of an account that may be what comes again: it is no more than what the account holds beside its
 /// pieces that come once. The copies within a GPU of each round come beside the one that brings its input.

@@ -9,6 +9,7 @@ use super::occurrence::{Context, Occurrence, chain, ranked_ns};
 use super::{Finding, Gain, copies_first, waits_first};
 use crate::facts::{Entity, EntityKind, FactValue, Facts};
 use crate::ledger::Account;
+use crate::rules::FactRef;
 use crate::rules::outcome::{Confidence, Severity};
 
 /// What repeats comes before what occurs once, unless that is a large share and costs so many times more.
@@ -25,12 +26,8 @@ const LITTLE_IDLE_SHARE: f64 = 0.08;
 const COMPUTING_SHARE: f64 = 0.85;
 pub(super) const MAIN_KERNEL_SHARE: f64 = 0.5;
 
-/// Who says which function it waits for, and of which part of the window that is to be told before all else.
-const HOST_BOUND: &str = "host-bound";
+/// Of which part of the window the function that the GPU waits for is to be told before all else.
 const CULPRIT_SHARE: f64 = 0.5;
-
-/// Who says that kernels of several names are one thing.
-const SORTING: &str = "sorting";
 
 /// What lies before the steady state is the run's main matter where it is so many times as long.
 const MANY_TIMES: i64 = 5;
@@ -142,12 +139,11 @@ impl<'a> Ranking<'a> {
 
     /// Whether the GPU waits for one function most of its window, again and again, by the CPU samples of the launching thread.
     fn names_culprit(&self, finding: &Finding) -> bool {
-        finding.rule == HOST_BOUND
-            && !finding.once
+        !finding.once
             && finding.confidence == Confidence::High
             && finding.severity > Severity::Info
             && finding.gain.as_ref().is_some_and(|gain| gain.weighing_share() >= CULPRIT_SHARE)
-            && self.device(finding).is_some_and(|device| device.text("idle_host_culprit").is_some())
+            && told_by(self.context.facts, finding, finding.ranking.culprit).is_some()
     }
 
     /// Whether most of the recording is the wait for the first batch of data: then that is told for all that lies outside.
@@ -250,12 +246,17 @@ impl Inside {
 
 /// The time of the kernels that a finding tells the cause of, though no gain.
 pub(super) fn held_ns(facts: &Facts, finding: &Finding) -> Option<i64> {
-    let subject = facts.get(finding.subject.entity);
-    let kernel_ns = match finding.rule.as_str() {
-        SORTING => subject.int("sort_kernel_ns"),
-        _ => subject.int("attributed_ns").filter(|_| finding.looks_inside()),
+    let kernel_ns = match told_by(facts, finding, finding.ranking.kernel_time) {
+        Some(FactValue::Int(ns)) => Some(*ns),
+        _ => facts.get(finding.subject.entity).int("attributed_ns").filter(|_| finding.looks_inside()),
     };
     kernel_ns.filter(|_| finding.severity == Severity::Medium && finding.gain.is_none())
+}
+
+/// What a fact that its rule names says of what a finding is about.
+fn told_by<'a>(facts: &'a Facts, finding: &Finding, fact: Option<FactRef>) -> Option<&'a FactValue> {
+    let fact = fact?;
+    facts.get(facts.related(finding.subject.entity, fact.kind)?).get(fact.name)
 }
 
 fn device_of<'a>(facts: &'a Facts, finding: &Finding) -> Option<&'a Entity> {
@@ -272,8 +273,8 @@ mod tests {
     use super::*;
     use crate::findings::samples::Sample;
     use crate::replay::Change;
+    use crate::rules::Relation;
     use crate::rules::outcome::{Judgement, Outcome, Replayed};
-    use crate::rules::{FactRef, Relation};
     use crate::text::spans::Sentence;
 
     #[test]

@@ -3,7 +3,7 @@
 use super::{Ignore, Policy, Review, Scorecard, review};
 use crate::facts::{EntityId, EntityKind, Facts};
 use crate::rules::outcome::{Confidence, Estimate, Judgement, Match, Outcome, Severity};
-use crate::rules::{CaptureNote, Reference, Relation, RuleInfo, Status};
+use crate::rules::{CaptureNote, RankedBy, Reference, Relation, RuleInfo, Status};
 use crate::text::glob::Glob;
 use crate::text::spans::Sentence;
 
@@ -40,6 +40,7 @@ impl Sample {
             rests_on: Vec::new(),
             capture_note: None,
             references: Vec::new(),
+            ranking: RankedBy::default(),
             explains: Vec::new(),
             suppressed_by: Vec::new(),
             silences_claims_on: Vec::new(),

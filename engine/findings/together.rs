@@ -12,6 +12,8 @@ use crate::text::number::percent;
 pub struct Together {
     /// The rules of the findings of the device that advise them, in the order of the findings.
     pub rules: Vec<String>,
+    /// The rules of its other findings that can gain something: no change of theirs can be played again, and what they gain is not in it.
+    pub without: Vec<String>,
     /// The changes, each once.
     pub changes: Vec<Change>,
     /// What a step is.
@@ -33,6 +35,14 @@ impl Together {
     /// The most that it could be, as a share of the step.
     pub fn ceiling_share(&self) -> f64 {
         self.ceiling_ns as f64 / self.step_ns.max(1) as f64
+    }
+
+    /// What is not in it, in words; `None` where all is.
+    pub fn without_words(&self) -> Option<String> {
+        let (last, others) = self.without.split_last()?;
+        let names = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
+        let verb = if others.is_empty() { "is" } else { "are" };
+        Some(format!("{names} {verb} not in it: no replay tells of that."))
     }
 
     /// How much it is, in words: `about 41 %, at most 47 % of a step`.
@@ -59,21 +69,39 @@ impl Review {
             let Some(won) = play(&self.devices[index].key, &changes) else { continue };
             self.tell_beyond(&advised, &changes, &won.expected_ns);
             if headline == Some(index) {
-                self.devices[index].together = Some(self.together(&advised, changes, won.step_ns, won.all));
+                let without = self.without(index, &advised);
+                self.devices[index].together =
+                    Some(Together { without, ..self.together(&advised, changes, won.step_ns, won.all) });
             }
         }
     }
 
-    /// The findings about a device whose advice can be played, with their changes; and the changes, each once, in their order.
-    fn advised(&self, device: usize) -> (Vec<(usize, Change)>, Vec<Change>) {
+    /// The findings about a device that can gain something again and again, with the change that can be played of each.
+    fn gaining(&self, device: usize) -> impl Iterator<Item = (usize, Option<Change>)> {
         let entity = self.devices[device].entity;
-        let of_device = |finding: &Finding| finding.subject.device.as_ref().is_some_and(|own| own.entity == entity);
-        let advised = self.findings.iter().enumerate().filter_map(|(index, finding)| {
+        let of_device =
+            move |finding: &Finding| finding.subject.device.as_ref().is_some_and(|own| own.entity == entity);
+        self.findings.iter().enumerate().filter_map(move |(index, finding)| {
             let is_told = finding.severity > Severity::Info && !finding.once && of_device(finding);
             let gain = finding.gain.as_ref().filter(|gain| is_told && gain.share >= LEAST_EXPECTED_SHARE)?;
-            Some((index, gain.replayed?.change))
-        });
-        let advised: Vec<(usize, Change)> = advised.collect();
+            Some((index, gain.replayed.map(|replayed| replayed.change)))
+        })
+    }
+
+    /// The rules of those of which none can be, and that say nothing of what was played.
+    fn without(&self, device: usize, advised: &[(usize, Change)]) -> Vec<String> {
+        let rule = |index: usize| self.findings[index].rule.clone();
+        let known: HashSet<String> = advised.iter().map(|(index, _)| rule(*index)).collect();
+        let others = self.gaining(device).filter(|(_, change)| change.is_none()).map(|(index, _)| rule(index));
+        let mut rules: Vec<String> = others.filter(|rule| !known.contains(rule)).collect();
+        rules.dedup();
+        rules
+    }
+
+    /// The findings about a device whose advice can be played, with their changes; and the changes, each once, in their order.
+    fn advised(&self, device: usize) -> (Vec<(usize, Change)>, Vec<Change>) {
+        let advised: Vec<(usize, Change)> =
+            self.gaining(device).filter_map(|(index, change)| Some((index, change?))).collect();
         let mut changes: Vec<Change> = Vec::new();
         for (_, change) in &advised {
             if !changes.contains(change) {
@@ -107,7 +135,8 @@ impl Review {
         changes.sort_unstable();
         let gains = advised.iter().filter_map(|(finding, _)| self.findings[*finding].gain.as_ref()?.replayed);
         let unit = gains.map(|replayed| replayed.unit).next().unwrap_or(GainUnit::Step);
-        Together { rules, changes, unit, step_ns, expected_ns: all.expected_ns, ceiling_ns: all.ceiling_ns }
+        let without = Vec::new();
+        Together { rules, without, changes, unit, step_ns, expected_ns: all.expected_ns, ceiling_ns: all.ceiling_ns }
     }
 }
 
@@ -187,5 +216,12 @@ mod tests {
         assert!(words[2].ends_with("; beyond the findings above nothing"), "{}", words[2]);
         let together = review.devices[headline].together.as_ref().expect("told");
         assert_eq!(together.words(), "about 15 %, at most 30 % of a step");
+        let without = |rules: &[&str]| {
+            let without = rules.iter().map(|rule| (*rule).to_owned()).collect();
+            Together { without, ..together.clone() }.without_words()
+        };
+        assert_eq!(without(&[]), None);
+        assert_eq!(without(&["a"]).as_deref(), Some("a is not in it: no replay tells of that."));
+        assert_eq!(without(&["a", "b", "c"]).as_deref(), Some("a, b and c are not in it: no replay tells of that."));
     }
 }

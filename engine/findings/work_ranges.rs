@@ -15,7 +15,7 @@ const FACTS: [[&str; 3]; 2] = [
 const COMPUTING_SHARE: f64 = 0.7;
 /// A range that launches less is not told.
 const LEAST_SHARE: f64 = 0.2;
-/// Nor are they where the first launches less: then no range is where the time goes.
+/// Nor are they where both launch less: then no range is where the time goes.
 const MAIN_SHARE: f64 = 0.4;
 /// Those that are told launch so much together: with less, most of the work lies elsewhere.
 const MOST_SHARE: f64 = 0.8;
@@ -28,29 +28,30 @@ const LEAST_COUNT: i64 = 4;
 pub(super) fn work_ranges(device: &Entity, window_ns: i64) -> Option<Sentence> {
     let computes = device.int(Account::Compute.fact())? as f64 >= COMPUTING_SHARE * window_ns as f64;
     let trains = device.int("optimizer_step_count").is_some_and(|count| count > 0);
-    let main = told(device, FACTS[0], MAIN_SHARE).filter(|_| computes && !trains)?;
-    let is_whole = device.number(FACTS[0][1]).is_some_and(|share| share >= WHOLE_SHARE);
-    if is_whole {
+    let shares: Vec<f64> = FACTS.iter().filter_map(|[_, share, _]| device.number(share)).collect();
+    let most = shares.iter().copied().fold(0.0, f64::max);
+    if !computes || trains || !(MAIN_SHARE..WHOLE_SHARE).contains(&most) {
         return None;
     }
-    let words = Sentence::default().own("Of the GPU's work, ").sentence(&main);
-    let second = told(device, FACTS[1], LEAST_SHARE);
-    let shares = [Some(FACTS[0][1]), second.as_ref().map(|_| FACTS[1][1])].into_iter().flatten();
-    if shares.filter_map(|share| device.number(share)).sum::<f64>() < MOST_SHARE {
+    let (told, shares): (Vec<Sentence>, Vec<f64>) = FACTS.into_iter().filter_map(|facts| told(device, facts)).unzip();
+    if shares.into_iter().sum::<f64>() < MOST_SHARE {
         return None;
     }
-    let words = match second {
-        Some(second) => words.own(", and ").sentence(&second),
-        None => words,
+    let words = Sentence::default().own("Of the GPU's work, ");
+    let words = match told.as_slice() {
+        [one, other] => words.sentence(one).own(", and ").sentence(other),
+        [one] => words.sentence(one),
+        _ => return None,
     };
     Some(words.own(": what one of them computes from the same inputs each time needs to be computed only once."))
 }
 
-fn told(device: &Entity, [name, share, count]: [&str; 3], least_share: f64) -> Option<Sentence> {
-    let share = device.number(share).filter(|share| *share >= least_share)?;
+/// What is told of a range, and the share that it launches.
+fn told(device: &Entity, [name, share, count]: [&str; 3]) -> Option<(Sentence, f64)> {
+    let share = device.number(share).filter(|share| *share >= LEAST_SHARE)?;
     let count = device.int(count).filter(|count| *count >= LEAST_COUNT)?;
     let words = Sentence::default().own(&format!("{} is launched in ", percent(share))).code(device.text(name)?);
-    Some(words.own(&format!(", entered {}", counted(count, "time"))))
+    Some((words.own(&format!(", entered {}", counted(count, "time"))), share))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use super::bar;
 use super::json::{Part as Row, ReviewView};
-use crate::findings::{DeviceReview, Finding, PhaseWork, RuleFailure, Score};
+use crate::findings::{DeviceReview, Finding, PhaseWork, RuleFailure, Score, StepsOfThreads};
 use crate::gates::Gate;
 use crate::report::ReviewReport;
 use crate::rules::CaptureNote;
@@ -265,7 +265,8 @@ impl Page {
         if let Some(together) = device.and_then(|device| device.together.as_ref()) {
             self.line("");
             let rules = together.rules.join(", ");
-            self.wrap("", &format!("Together: {} ({rules}; replayed at once, not added).", together.words()));
+            let without = together.without_words().map_or_else(String::new, |words| format!(" {words}"));
+            self.wrap("", &format!("Together: {} ({rules}; replayed at once, not added).{without}", together.words()));
         }
     }
 
@@ -332,6 +333,7 @@ fn window(device: &DeviceReview) -> String {
         if let Some(name) = &steps.name {
             words.push_str(&format!(" ({})", words_of(name)));
         }
+        words.push_str(&steps.of_threads.map_or_else(String::new, StepsOfThreads::words));
         // A step begins where the host enters it: its time is no time of the GPU alone.
         let what = if steps.is_by_launches { "" } else { " span" };
         words.push_str(&format!(", median{what} {}", duration(steps.median_ns)));

@@ -33,5 +33,5 @@ pub use param_value::ParamValue;
 pub use params::Params;
 pub(crate) use params::read as read_param;
 pub use raw::rule_schema;
-pub use rule::{CaptureNote, FactRef, FactTable, Param, Reference, Relation, Rule, RuleInfo, Status};
+pub use rule::{CaptureNote, FactRef, FactTable, Param, RankedBy, Reference, Relation, Rule, RuleInfo, Status};
 pub use skeleton::skeleton;

@@ -90,6 +90,9 @@ pub(super) struct RawRule {
     pub(super) estimate: Option<RawEstimate>,
     /// How sure the finding is.
     pub(super) confidence: RawConfidence,
+    /// What a finding is ranked by beside its gain.
+    #[serde(default)]
+    pub(super) ranking: RawRanking,
     /// Links to other rules.
     #[serde(default)]
     pub(super) relations: RawRelations,
@@ -268,6 +271,19 @@ pub(super) struct RawRelation {
     /// it that is all that this rule claims.
     #[schemars(with = "Option<String>")]
     pub(super) shares: Option<Text>,
+}
+
+/// What a finding is ranked by beside its gain
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawRanking {
+    /// The fact, a text, that names what the GPU waits for. Where it is known and waited for most of the window, the finding goes before
+    /// how much of the run lies outside of the GPU's work.
+    #[schemars(with = "Option<String>")]
+    pub(super) culprit: Option<Text>,
+    /// The fact, in nanoseconds, of the kernels that the finding tells the cause of, where it has no gain.
+    #[schemars(with = "Option<String>")]
+    pub(super) kernel_time: Option<Text>,
 }
 
 /// What the finding says

@@ -94,6 +94,15 @@ impl CaptureNote {
     }
 }
 
+/// What findings of a rule are ranked by beside their gain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RankedBy {
+    /// The fact that names what the GPU waits for.
+    pub culprit: Option<FactRef>,
+    /// The fact of the kernels that a finding without a gain tells the cause of.
+    pub kernel_time: Option<FactRef>,
+}
+
 /// What a rule says of itself: all that a review needs to know of it beside its answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RuleInfo {
@@ -124,6 +133,8 @@ pub struct RuleInfo {
     pub rests_on: Vec<Capability>,
     /// Where its knowledge comes from.
     pub references: Vec<Reference>,
+    /// What its findings are ranked by beside their gain.
+    pub ranking: RankedBy,
     /// The rules whose findings are symptoms of this one.
     pub explains: Vec<Relation>,
     /// The rules whose findings make this one pointless.

@@ -49,6 +49,7 @@ impl Ranking<'_> {
             is_brief: true,
             is_experimental: rule.status == Status::Experimental,
             capture_note: rule.capture_note,
+            ranking: rule.ranking,
             rests_on: rule.rests_on.clone(),
             fingerprint: best.fingerprint.clone(),
             subject: self.context.located(best),

@@ -115,6 +115,7 @@ struct GainStep {
 #[derive(Serialize)]
 struct Together<'a> {
     rules: &'a [String],
+    without: &'a [String],
     changes: Vec<&'static str>,
     unit: &'static str,
     step_ns: i64,
@@ -128,6 +129,7 @@ impl<'a> Together<'a> {
     fn new(together: &'a findings::Together) -> Self {
         Self {
             rules: &together.rules,
+            without: &together.without,
             changes: together.changes.iter().map(|change| change.id()).collect(),
             unit: together.unit.name(),
             step_ns: together.step_ns,
@@ -151,6 +153,15 @@ struct Steps {
     #[serde(skip_serializing_if = "Option::is_none")]
     slowest_number: Option<i64>,
     warm_up_count: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of_threads: Option<StepsOfThreads>,
+}
+
+#[derive(Serialize)]
+struct StepsOfThreads {
+    thread_count: i64,
+    count: i64,
+    each_ns: i64,
 }
 
 #[derive(Serialize)]
@@ -407,6 +418,11 @@ impl Steps {
             slowest_ns: steps.slowest_ns,
             slowest_number: steps.slowest_number,
             warm_up_count: steps.warm_up_count,
+            of_threads: steps.of_threads.map(|of| StepsOfThreads {
+                thread_count: of.thread_count,
+                count: of.count,
+                each_ns: of.each_ns,
+            }),
         }
     }
 }

@@ -6,6 +6,7 @@ mod code;
 mod groups;
 mod params;
 mod prose;
+mod ranking;
 mod relations;
 mod size;
 mod template;
@@ -63,6 +64,7 @@ pub(super) fn check(raw: &RawRule, path: &RulePath, depth: Depth, log: &mut Log<
         unused(raw, for_each, &uses, log);
     }
     let silences_claims_on = silences(raw, log);
+    let ranking = ranking::read(raw, for_each, log);
     if !log.faults.is_empty() {
         return None;
     }
@@ -83,6 +85,7 @@ pub(super) fn check(raw: &RawRule, path: &RulePath, depth: Depth, log: &mut Log<
         collect: raw.collect.clone(),
         rests_on,
         references: references(raw),
+        ranking,
         explains: relations::read(&raw.relations.explains),
         suppressed_by: relations::read(&raw.relations.suppressed_by),
         silences_claims_on,

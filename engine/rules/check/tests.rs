@@ -171,6 +171,15 @@ fn words_that_must_be_known() {
         "status = \"beta\"\nfor_each",
         &["4: unknown status `beta`; known are `stable` and `experimental`"],
     );
+    let ranked = "[ranking]\nculprit = \"device.window_ns\"\nkernel_time = \"stream.name\"\n[confidence]";
+    check(
+        "[confidence]",
+        ranked,
+        &[
+            "28: `device.window_ns` is no fact that the rule knows, of a text",
+            "29: `stream.name` is no fact that the rule knows, of a time",
+        ],
+    );
     check("unit = \"gb_per_s\"", "unit = \"gb_per_sec\"", &["10: unknown unit `gb_per_sec`; did you mean `gb_per_s`?"]);
     check(
         "[confidence]",
