@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::number;
 
 /// What rules count: a noun of theirs ends in one of these.
-const NOUNS: [(&str, &str); 43] = [
+const NOUNS: [(&str, &str); 44] = [
     ("allocations", "allocation"),
     ("blocks", "block"),
     ("calls", "call"),
@@ -30,6 +30,7 @@ const NOUNS: [(&str, &str); 43] = [
     ("passes", "pass"),
     ("pieces", "piece"),
     ("processes", "process"),
+    ("products", "product"),
     ("ranges", "range"),
     ("ranks", "rank"),
     ("requests", "request"),

@@ -12,6 +12,7 @@ mod groups;
 mod idle;
 mod kernel_profile;
 mod kernels;
+mod left_out;
 mod notices;
 mod outside;
 mod patterns;
@@ -294,7 +295,7 @@ const fn fact(name: &'static str, kind: FactType, needs: Capability, scaling: Sc
 /// The facts of one kind of entity, in the order in which they are explained.
 pub fn of_kind(kind: EntityKind) -> impl Iterator<Item = &'static Fact> {
     let parts: &[&'static [Fact]] = match kind {
-        EntityKind::Run => &[run::RUN, failures::FAILURES, run::PROGRAM, notices::NOTICES],
+        EntityKind::Run => &[run::RUN, left_out::LEFT_OUT, failures::FAILURES, run::PROGRAM, notices::NOTICES],
         EntityKind::Process => &[process::PROCESS],
         EntityKind::Device => device::ALL,
         EntityKind::Stream => &[groups::STREAM],

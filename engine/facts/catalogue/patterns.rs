@@ -54,13 +54,20 @@ pub(super) const SORTS: &[Fact] = &[
         Extensive,
         "Launches of kernels of sorts, by the names that CUB (which Thrust, CuPy and cuDF call) and PyTorch give them; absent, as the time, without any.",
     ),
+    fact(
+        "random_number_kernel_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Time that kernels own with which cuRAND makes the numbers of a generator (`gen_sequenced`), as attributed_ns of kernels. Absent without any.",
+    ),
     fact("sort_kernel_ns", Int, CudaTrace, Extensive, "Time that they own, as attributed_ns of kernels."),
     fact(
         "sort_kernel_round_share",
         Float,
         CudaTrace,
         Intensive,
-        "The part of the rounds that repeat in which they run; absent where nothing repeats.",
+        "The part of the median of the rounds that repeat in which they run; absent where nothing repeats.",
     ),
 ];
 
@@ -71,13 +78,27 @@ pub(super) const WORK_RANGES: &[Fact] = &[
         Text,
         Nvtx,
         Incomparable,
-        "Of the program's own ranges that come more than once, the one that launched most of what the device does, however deep; steps and what holds all are left out. Absent without any.",
+        "Of the two of the program's own ranges that launched most of what the device does, however deep, and came more than once, the one that takes more of its time, its idle time in it among that; steps and what holds all are left out. Absent without any.",
     ),
     fact("work_range_share", Float, Nvtx, Intensive, "Its part of the durations of all operations."),
     fact("work_range_count", Int, Nvtx, Extensive, "How often it came."),
-    fact("work_second_range", Text, Nvtx, Incomparable, "The one that launched most after it; it may lie in it."),
+    fact(
+        "work_range_span_ns",
+        Int,
+        Nvtx,
+        ExtensiveWithGaps,
+        "Durations of what it launched, and the device's idle time in it, summed.",
+    ),
+    fact("work_second_range", Text, Nvtx, Incomparable, "The other one; one may lie in the other."),
     fact("work_second_range_share", Float, Nvtx, Intensive, "Its part of the durations of all operations."),
     fact("work_second_range_count", Int, Nvtx, Extensive, "How often it came."),
+    fact(
+        "work_second_range_span_ns",
+        Int,
+        Nvtx,
+        ExtensiveWithGaps,
+        "Durations of what it launched, and the device's idle time in it, summed.",
+    ),
 ];
 
 /// Chains of element-wise kernels.

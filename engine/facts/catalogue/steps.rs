@@ -21,6 +21,14 @@ pub(super) const STEPS: &[Fact] = &[
         "Whether the window is one pass that does everything for the first time: no steps and no phases are told, and loading, compiling, setting up and allocating keep the device idle for half of it.",
     ),
     fact(
+        "step_thread_count",
+        Int,
+        Nvtx,
+        Intensive,
+        "Threads that launch work of the device and enter ranges of the name of its steps, which are told of one of them; absent where that is one thread.",
+    ),
+    fact("step_all_count", Int, Nvtx, Extensive, "Ranges of that name that they all enter; absent with it."),
+    fact(
         "repeated_work_share",
         Float,
         CudaTrace,

@@ -4,8 +4,8 @@ use super::{
     Context, DeviceContext, DevicePart, Parents, accounts, ahead, attention, between_os_calls, call_rounds, cells,
     chains, collectives, communication, compiled, copies, device, filled_memory, fine_work, graph_gaps, growing, idle,
     kernels, late_host, late_starts, lead, locked_turns, metrics, nan_checks, operators, optimizer, pace, page_locked,
-    phases, product_rows, products, ranges, readbacks, recomputed, replay, round_trips, sequence, shared_stream, sorts,
-    source_lines, steps, streams, syncs, tuning, turns,
+    phases, product_rows, products, random_numbers, ranges, readbacks, recomputed, replay, round_trips, sequence,
+    shared_stream, sorts, source_lines, steps, streams, syncs, tuning, turns,
 };
 
 /// Extracts a group of a device's facts.
@@ -25,6 +25,7 @@ fn facts_of_work(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>,
     growing::extract(context.timeline, device, &mut part.device);
     filled_memory::extract(context.timeline, device, &mut part.device);
     sorts::extract(context, device, &mut part.device);
+    random_numbers::extract(context, device, &mut part.device);
     shared_stream::extract(context, device, &mut part.device);
     collectives::extract(context, device, &mut part.device);
     compiled::extract(context, device, &mut part.device);

@@ -64,6 +64,7 @@ mod product_rows;
 mod products;
 mod profile;
 mod projection;
+mod random_numbers;
 mod ranges;
 mod reach;
 mod readbacks;

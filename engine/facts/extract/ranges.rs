@@ -121,7 +121,7 @@ fn of_device(context: &Context<'_>, device: &DeviceContext, told: &Told<'_>, fac
         facts.set("idle_blocked_range", told.folded.name(range));
         facts.set("idle_blocked_range_ns", ns);
     }
-    let counts = told.groups.iter().map(|group| (group.label, group.sums.count));
+    let counts = told.groups.iter().map(|group| (group.label, (group.sums.count, group.sums.idle.idle_ns)));
     let is_whole = |group: u32| told.all_holding.contains(&group);
     work_ranges::extract((timeline, device), (told.projection, told.folded), counts, is_whole, facts);
     loading(context, device, told.groups, facts);

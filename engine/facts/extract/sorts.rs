@@ -2,7 +2,7 @@
 
 use foldhash::HashSet;
 
-use super::{Context, DeviceContext};
+use super::{Context, DeviceContext, steps};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
 use crate::timeline::interval::Interval;
@@ -29,13 +29,16 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
 }
 
-/// The part of the rounds that repeat in which sorts run.
+/// The part of the median of the rounds that repeat in which sorts run: the first of them, and slow ones, do other things as well.
 fn round_share(context: &Context<'_>, device: &DeviceContext) -> Option<f64> {
-    let rounds = &device.told.rounds;
     let is_sort = |op: &Op| {
         let name = (op.kind == OpKind::Kernel).then(|| context.timeline.kernels.shape_of(op.index).full_name);
         name.and_then(|name| context.traits.get(name as usize)).is_some_and(|told| told.is_sort)
     };
     let sorts = Union::of(device.ops.in_window().filter(is_sort).map(|op| Interval::new(op.start, op.end)));
-    (rounds.len_ns() > 0).then(|| rounds.common_ns(&sorts) as f64 / rounds.len_ns() as f64)
+    let rounds = steps::steady(device).iter().map(|step| step.device.clip(device.window()));
+    let share = |round: Interval| sorts.overlap_ns(round) as f64 / round.len_ns() as f64;
+    let mut shares: Vec<f64> = rounds.filter(|round| round.len_ns() > 0).map(share).collect();
+    shares.sort_unstable_by(f64::total_cmp);
+    shares.get(shares.len().checked_sub(1)? / 2).copied()
 }

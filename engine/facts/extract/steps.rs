@@ -7,9 +7,10 @@ use super::phases::are_marked;
 use super::stats::median;
 use super::{Context, DeviceContext, DevicePart, Parents};
 use crate::facts::{Entity, EntityKind};
-use crate::ledger::{Account, OpKind};
+use crate::ledger::{Account, OpKind, callers};
 use crate::steps::{Certainty, Phases, Step, Steps, without_numbers};
 use crate::timeline::Timeline;
+use crate::timeline::columns::Label;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 
@@ -27,12 +28,34 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         part.device.set_some("step_mean_ns", mean_ns(device, steady(device)));
         return;
     }
+    of_threads(context.timeline, device, &steps.name, &mut part.device);
     let steady = of_phases(device, Phases::of_steps(device.window(), steps), steps.steps.len(), &mut part.device);
     of_behind(device, &steps.steps, &steady, &mut part.device);
     of_slow(device, steady.len(), &mut part.device);
     let numbers = Numbers::new(context.timeline, device, steps);
     of_slowest(&numbers, &steps.steps, steady.clone(), &mut part.device);
     part.entities.extend(entities(context.timeline, device, parents, (&steps.steps, &numbers), steady.start));
+}
+
+/// How many ranges of the name of steps all threads enter that launch work of the device: steps are told of one of them.
+fn of_threads(timeline: &Timeline, device: &DeviceContext, name: &str, facts: &mut Entity) {
+    let launching = callers::launch_counts(timeline, &device.ops);
+    if launching.len() < 2 || name.is_empty() {
+        return;
+    }
+    let is_name = |label: &Label| without_numbers(timeline.name(label.name)) == without_numbers(name);
+    let is_step: Vec<bool> = timeline.ranges.labels.iter().map(is_name).collect();
+    let window = device.window();
+    let counts = timeline.ranges.threads.iter().filter(|ranges| launching.contains_key(&ranges.thread)).map(|ranges| {
+        let of_steps =
+            ranges.times.iter().zip(&ranges.label).filter(|(_, label)| is_step.get(**label as usize) == Some(&true));
+        of_steps.filter(|(times, _)| times.start < window.end && times.end > window.start).count() as i64
+    });
+    let counts: Vec<i64> = counts.filter(|count| *count > 0).collect();
+    if counts.len() >= 2 {
+        facts.set("step_thread_count", counts.len() as i64);
+        facts.set("step_all_count", counts.into_iter().fold(0, i64::saturating_add));
+    }
 }
 
 /// Whether they are steps of the program, and not merely something that repeats, such as one kernel.

@@ -164,11 +164,11 @@ fn open_ended() -> Facts {
     facts(&path)
 }
 
-/// A trace in which a tensor grows.
+/// A trace in which a tensor grows, and is multiplied whole.
 fn growing() -> Facts {
     let folder = temp::folder();
     let path = folder.path().join("trace.json");
-    std::fs::write(&path, trace::growing_trace(12)).unwrap();
+    std::fs::write(&path, trace::grown_trace(12)).unwrap();
     facts(&path)
 }
 
@@ -341,11 +341,12 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&of_trace(&filled(120, 180))));
     set.extend(names_in(&of_trace(&pieces("aten::upsample_bilinear2d"))));
     set.extend(names_in(&of_trace(&host_turns::nan_checks(&["aten::isnan", "aten::item"]))));
-    let (turns, reads) = (host_turns::two_threads("pthread_mutex_lock"), host_turns::small_reads(2));
-    for threads in [turns, reads, host_turns::locked_pages("pinned")] {
+    let (turns, reads) = (host_turns::two_threads_in_steps(), host_turns::small_reads(2));
+    let programs = [turns, reads, host_turns::locked_pages("pinned")].map(|threads| host_turns::program(&threads));
+    for program in programs.into_iter().chain([host_turns::random_numbers()]) {
         let folder = temp::folder();
         let path = folder.path().join("run.sqlite");
-        host_turns::program(&threads).write(SchemaVersion::Nsys2025, &path);
+        program.write(SchemaVersion::Nsys2025, &path);
         set.extend(names_in(&facts(&path)));
     }
     set.extend(names_in(&facts(&choices(24).write().1)));

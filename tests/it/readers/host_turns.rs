@@ -26,6 +26,20 @@ pub fn two_threads(call: &str) -> String {
     thread(call, 13, 0) + &thread(call, 14, 135)
 }
 
+/// A program that makes random numbers.
+pub fn random_numbers() -> Scenario {
+    let kernel = "gen_sequenced = { run_us = 100, grid = [64, 1, 1], block = [256, 1, 1] }";
+    let launch = "script = [{ repeat = { times = 10, do = [{ launch = { kernel = \"gen_sequenced\" } }] } }]";
+    Scenario::parse(&format!("about = \"Random numbers.\"\n[kernel]\n{kernel}\n[[thread]]\n{launch}\n"))
+}
+
+/// The same, each turn a range.
+pub fn two_threads_in_steps() -> String {
+    let turn = "do = [\n";
+    let both = two_threads("pthread_mutex_lock").replace(turn, "do = [{ range = { name = \"request\", do = [\n");
+    both.replace("] } },\n        ]\n", "] } }] } },\n        ]\n")
+}
+
 fn thread(call: &str, stream: i64, start_us: i64) -> String {
     format!(
         r#"

@@ -3,7 +3,7 @@
 use coldspot::facts::EntityKind;
 
 use super::kineto::{device, facts};
-use crate::support::trace::growing_trace;
+use crate::support::trace::{growing_trace, grown_trace};
 
 #[test]
 fn a_tensor_that_is_copied_whole_to_append_to_it_is_told() {
@@ -26,6 +26,30 @@ fn a_tensor_that_is_copied_whole_to_append_to_it_is_told() {
     assert_eq!(device(&facts(of_two_halves), "growing_join_count"), 0);
     let without_sizes = growing_trace(12).replace("Input Dims", "Dims");
     assert_eq!(device(&facts(without_sizes), "growing_join_count"), -1);
+}
+
+#[test]
+fn products_of_all_rows_of_a_tensor_that_grows_are_told() {
+    let told = |text: String| {
+        let facts = facts(text);
+        (device(&facts, "grown_product_count"), device(&facts, "grown_product_span_busy_ns"))
+    };
+    // Of the second round on, to the end of the last product.
+    assert_eq!(told(grown_trace(12)), (11, 11 * 600_000));
+    assert_eq!(told(growing_trace(12)), (0, -1), "no products");
+    // What is multiplied with the weight is the new row alone: the others are kept.
+    let of_new_row = (0..12).fold(grown_trace(12), |text, round| {
+        text.replace(&format!("[[{},64],[64,256]]", 101 + round), "[[1,64],[64,256]]")
+    });
+    assert_eq!(told(of_new_row), (0, -1), "one row");
+    let of_others = (0..12).fold(grown_trace(12), |text, round| {
+        text.replace(&format!("[[{},64],[64,256]]", 101 + round), &format!("[[{},64],[64,256]]", 7 * (round + 1)))
+    });
+    assert_eq!(told(of_others), (0, -1), "other rows");
+    let of_batches = (0..12).fold(grown_trace(12), |text, round| {
+        text.replace(&format!("[[{},64],[64,256]]", 101 + round), &format!("[[8,{},64],[8,64,256]]", 101 + round))
+    });
+    assert_eq!(told(of_batches.replace("aten::mm", "aten::bmm")), (0, -1), "no weight");
 }
 
 #[test]

@@ -314,6 +314,11 @@ pub fn saving_trace(steps: u32) -> String {
 /// is in no operator most of the time.
 pub fn growing_trace(rounds: u32) -> String {
     let mut events = EventsOfA100::default();
+    growing_rounds(&mut events, rounds);
+    events.text()
+}
+
+fn growing_rounds(events: &mut EventsOfA100, rounds: u32) {
     for round in 0..rounds {
         let (at, rows) = (f64::from(round) * 1_000.0 + 1_000.0, 100 + round);
         let sizes = format!(r#""Input Dims":[[[{rows},64],[1,64]],[]]"#);
@@ -324,8 +329,24 @@ pub fn growing_trace(rounds: u32) -> String {
         let args = format!(r#"{args},"device":0,"stream":7,"grid":[4096,1,1],"block":[256,1,1]"#);
         events.event("kernel", "CatArrayBatchedCopy", 7, at + 28.0, 200.0, &args);
     }
+}
+
+/// The same with a product of all rows and one weight in each round, after the tensor has grown.
+pub fn grown_trace(rounds: u32) -> String {
+    let mut events = EventsOfA100::default();
+    growing_rounds(&mut events, rounds);
+    for round in 0..rounds {
+        let (at, rows) = (f64::from(round) * 1_000.0 + 1_300.0, 101 + round);
+        let sizes = format!(r#""Input Dims":[[{rows},64],[64,256]],"Input type":["float","float"]"#);
+        events.event("cpu_op", "aten::mm", 99, at, 60.0, &sizes);
+        let args = format!(r#""correlation":{}"#, 1_000 + round);
+        events.event("cuda_runtime", "cudaLaunchKernel", 99, at + 20.0, 5.0, &args);
+        let args = format!(r#"{args},"device":0,"stream":7,"grid":[4096,1,1],"block":[256,1,1]"#);
+        events.event("kernel", "ampere_sgemm_128x64_nn", 7, at + 28.0, 400.0, &args);
+    }
     events.text()
 }
+
 /// A trace of passes over two convolutions on an A100, forward and backward. In the first of them, each of which has inputs of new
 /// sizes, a convolution tries five kernels and waits for each before it runs. Steps are marked where that is asked for.
 pub fn tuned_trace(passes: u32, of_new_sizes: u32, is_marked: bool) -> String {
