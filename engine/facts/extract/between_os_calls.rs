@@ -11,18 +11,18 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if !device.knows_host {
         return;
     }
-    let (count, idle_ns) = pieces(context, device);
+    let (count, idle_ns) = device.between_os_calls(context);
     facts.set("idle_host_between_os_calls_ns", idle_ns.min(device.account_ns(Account::IdleHost)));
     facts.set_some("idle_host_between_os_calls_count", (idle_ns > 0).then_some(count));
 }
 
 /// How long the device is idle in them, nanoseconds.
 pub(super) fn idle_ns(context: &Context<'_>, device: &DeviceContext) -> i64 {
-    if device.knows_host { pieces(context, device).1.min(device.account_ns(Account::IdleHost)) } else { 0 }
+    if device.knows_host { device.between_os_calls(context).1.min(device.account_ns(Account::IdleHost)) } else { 0 }
 }
 
 /// How many pieces there are, and for how long the device is idle in them.
-fn pieces(context: &Context<'_>, device: &DeviceContext) -> (i64, i64) {
+pub(super) fn pieces(context: &Context<'_>, device: &DeviceContext) -> (i64, i64) {
     let timeline = context.timeline;
     let of = device.idle().main_call(timeline, Account::IdleBlocked).map(|(name, _)| name);
     let has_host_code = device.account_ns(Account::IdleHost) > 0;

@@ -7,7 +7,7 @@ use super::compiled::CompiledNames;
 use super::optimizer::OptimizerSteps;
 use super::ranges::NameOrder;
 use super::stats::Durations;
-use super::{Context, DeviceContext};
+use super::{Context, DeviceContext, between_os_calls};
 use crate::ledger::{Activity, Op, OpKind};
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::KernelShape;
@@ -34,6 +34,7 @@ pub(super) struct OfRecording {
 #[derive(Default)]
 pub(super) struct OfDevice {
     passed: OnceLock<Passed>,
+    between_os_calls: OnceLock<(i64, i64)>,
 }
 
 /// What one pass over the operations of a device in the window tells.
@@ -145,6 +146,11 @@ impl Context<'_> {
 impl DeviceContext {
     pub(super) fn passed(&self, context: &Context<'_>) -> &Passed {
         self.once.passed.get_or_init(|| Passed::new(context.timeline, self))
+    }
+
+    /// What lies between calls of the OS: see [`between_os_calls::pieces`].
+    pub(super) fn between_os_calls(&self, context: &Context<'_>) -> (i64, i64) {
+        *self.once.between_os_calls.get_or_init(|| between_os_calls::pieces(context, self))
     }
 
     /// The calls of its processes in the window but for short ones that only launch, which nearly all are.
