@@ -46,7 +46,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if threads.len() < 2 {
         return;
     }
-    let waits = waits(context, &threads);
+    let waits = context.device_waits(threads.keys().copied().collect());
     let (mut turns, mut near, mut of_threads) = (Turns::default(), Near::default(), BTreeMap::new());
     let all = &timeline.os_calls;
     for ((lock, thread), name) in all.times.iter().zip(&all.thread).zip(&all.name) {
@@ -116,15 +116,15 @@ fn warp_shares(timeline: &Timeline, properties: Option<&DeviceProperties>) -> Ve
     timeline.kernels.shapes.iter().map(share).collect()
 }
 
-/// When calls of these threads that wait for the device return, in time order.
-fn waits(context: &Context<'_>, threads: &BTreeMap<u32, usize>) -> Vec<(i64, u32)> {
+/// When calls of these threads, in order, that wait for the device return, in time order.
+pub(super) fn waits(context: &Context<'_>, threads: &[u32]) -> Vec<(i64, u32)> {
     let api = &context.timeline.api;
     let is_wait = |name: &NameId| {
         let class = context.calls.class.get(*name as usize);
         matches!(class, Some(ApiClass::Wait(_) | ApiClass::CopyBlocking))
     };
     let calls = api.times.iter().zip(&api.thread).zip(&api.name);
-    let waits = calls.filter(|((_, thread), name)| threads.contains_key(thread) && is_wait(name));
+    let waits = calls.filter(|((_, thread), name)| threads.binary_search(thread).is_ok() && is_wait(name));
     let mut waits: Vec<(i64, u32)> = waits.map(|((times, thread), _)| (times.end, *thread)).collect();
     waits.sort_unstable();
     waits

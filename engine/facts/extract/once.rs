@@ -1,13 +1,13 @@
 //! What several groups of facts ask of a recording and of a device: gone through once, by whoever asks first.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::by_index::{ByIndex, Seen};
 use super::compiled::CompiledNames;
 use super::optimizer::OptimizerSteps;
 use super::ranges::NameOrder;
 use super::stats::Durations;
-use super::{Context, DeviceContext, between_os_calls};
+use super::{Context, DeviceContext, between_os_calls, locked_turns};
 use crate::ledger::{Activity, Op, OpKind};
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::KernelShape;
@@ -28,7 +28,12 @@ pub(super) struct OfRecording {
     telling_calls: OnceLock<Vec<Vec<u32>>>,
     range_names: OnceLock<NameOrder>,
     compiled: OnceLock<CompiledNames>,
+    /// Of the threads that were asked for last: mostly the same ones launch the work of all devices.
+    device_waits: Mutex<Option<(Vec<u32>, DeviceWaits)>>,
 }
+
+/// When calls that wait for a device return, with their threads, in time order.
+pub(super) type DeviceWaits = Arc<[(i64, u32)]>;
 
 /// What is made of a device.
 #[derive(Default)]
@@ -125,6 +130,17 @@ impl Context<'_> {
             let processes = 0..timeline.processes.len() as u32;
             processes.map(|process| self.calls_of(process, None).filter(tells).collect()).collect()
         })
+    }
+
+    /// When calls of these threads that wait for the device return.
+    pub(super) fn device_waits(&self, threads: Vec<u32>) -> DeviceWaits {
+        let mut known = self.once.device_waits.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, waits)) = known.as_ref().filter(|(of, _)| *of == threads) {
+            return Arc::clone(waits);
+        }
+        let waits: DeviceWaits = locked_turns::waits(self, &threads).into();
+        *known = Some((threads, Arc::clone(&waits)));
+        waits
     }
 
     /// The order of the names of ranges.
