@@ -87,18 +87,24 @@ pub(crate) fn read(
         threads.extend(batch.threads);
     }
     let mut kept = MAX_KEPT_LOADS;
+    // Of the threads that were asked about last: mostly the same ones are asked about all devices.
+    let (mut asked, mut waits): (Vec<usize>, Union) = Default::default();
     for (device, (reading, window)) in readings.iter_mut().zip(windows).enumerate() {
-        let own = || threads.iter().filter(|thread| thread.devices.binary_search(&device).is_ok());
+        let is_own = |thread: &&OfThread| thread.devices.binary_search(&device).is_ok();
+        let own = || threads.iter().filter(is_own);
         let loads = || own().flat_map(|thread| thread.loads.iter().copied());
         let count = loads().count();
         if let Some(left) = kept.checked_sub(count) {
             kept = left;
             reading.loads = Union::of(loads());
         }
-        reading.host_work_ns = window.map(|window| {
-            let waits = own().flat_map(|thread| &thread.waits).map(|wait| wait.clip(window));
-            window.len_ns() - Union::of(waits).len_ns()
-        });
+        let of_device: Vec<usize> =
+            (0..).zip(&threads).filter(|(_, thread)| is_own(thread)).map(|(own, _)| own).collect();
+        if asked != of_device {
+            waits = Union::of(own().flat_map(|thread| thread.waits.iter().copied()));
+            asked = of_device;
+        }
+        reading.host_work_ns = window.map(|window| window.len_ns() - waits.overlap_ns(window));
     }
     readings
 }
