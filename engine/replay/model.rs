@@ -84,9 +84,12 @@ pub(super) struct Model {
 pub(super) struct Asked {
     by_stream: OnceLock<Vec<Vec<u32>>>,
     pub(super) merged_runs: OnceLock<HashMap<u32, i64>>,
-    /// Chains of element-wise kernels with the places where the same few come again, by which loops are looked at.
-    pub(super) elementwise_rows: [OnceLock<Vec<(Vec<u32>, Vec<Row>)>>; 2],
+    /// By which loops are looked at.
+    pub(super) elementwise_rows: [OnceLock<Vec<ElementwiseRows>>; 2],
 }
+
+/// A chain of element-wise kernels, and the places where the same few come again.
+pub(super) type ElementwiseRows = (Vec<u32>, Vec<Row>);
 
 /// What operations take turns at, beside what edges say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

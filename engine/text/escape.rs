@@ -124,8 +124,8 @@ fn fenced(text: &str) -> String {
 /// holds none: it is then given back as it is.
 pub fn json(json: String) -> String {
     let mut before = ' ';
-    let mut acts = |c: char| is_acted_on(c, std::mem::replace(&mut before, c));
-    let Some(first) = json.find(|c| acts(c)) else { return json };
+    let acts = |c: char| is_acted_on(c, std::mem::replace(&mut before, c));
+    let Some(first) = json.find(acts) else { return json };
     let (mut out, rest) = (String::with_capacity(json.len()), &json[first..]);
     out.push_str(&json[..first]);
     before = out.chars().next_back().unwrap_or(' ');

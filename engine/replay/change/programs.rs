@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::super::Role;
-use super::super::model::{Model, Play, What, Why};
+use super::super::model::{ElementwiseRows, Model, Play, What, Why};
 use super::super::record::{Call, Op, Part};
 use super::super::setting::Setting;
 use super::kernels::is_pass;
@@ -296,7 +296,7 @@ pub(super) fn data_ns(run_ns: i64) -> i64 {
 }
 
 /// Chains of element-wise kernels, each with the places where the same few come again and again.
-fn elementwise_rows(model: &Model, loops: Loops, is_wait: &[bool], setting: &Setting<'_>) -> Vec<(Vec<u32>, Vec<Row>)> {
+fn elementwise_rows(model: &Model, loops: Loops, is_wait: &[bool], setting: &Setting<'_>) -> Vec<ElementwiseRows> {
     let chains = elementwise_chains(model, loops, is_wait, setting).into_iter();
     let with_rows = chains.map(|chain| {
         let rows = repeats(&chain, &model.part, setting);
