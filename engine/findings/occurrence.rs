@@ -203,7 +203,8 @@ impl<'a> Context<'a> {
     ) -> Occurrence<'b> {
         let info = &self.rules[rule];
         let once = self.once(entity, found).or(info.once.then_some(1)).filter(|_| found.estimate.is_some());
-        let once = once.filter(|_| !self.is_loaded_again(entity, found));
+        let comes_again = found.estimate.as_ref().is_some_and(|estimate| estimate.comes_again);
+        let once = once.filter(|_| !comes_again);
         let gain = self.gain(entity, found, once.is_some());
         let by_gain = gain.as_ref().map_or(Severity::Info, |gain| severity_of(gain.weighing_share()));
         let is_rare = once.is_some() || !(gain.as_ref().is_some_and(Gain::is_of_step) || self.repeats(entity));
@@ -369,14 +370,6 @@ impl<'a> Context<'a> {
         let has_cache = self.facts.run().is_some_and(|run| run.text("framework") == Some("pytorch"));
         let allocates = device.text("idle_allocate_kind") == Some("device_allocate");
         has_cache && allocates && device.int("step_count").is_none() && counts.is_some_and(is_kept)
-    }
-
-    /// Whether code is loaded behind some that was unloaded so often that it is not loaded once.
-    fn is_loaded_again(&self, entity: EntityId, found: &Match) -> bool {
-        let account = found.estimate.as_ref().and_then(|estimate| Account::parse(&estimate.account));
-        let device = self.facts.related(entity, EntityKind::Device).map(|device| self.facts.get(device));
-        let reloads = device.and_then(|device| device.int("code_reload_count"));
-        account == Some(Account::IdleLoad) && reloads.is_some_and(|count| count >= REPEATS_A_PIECE)
     }
 
     pub(super) fn rule(&self, occurrence: &Occurrence<'_>) -> &'a RuleInfo {

@@ -136,6 +136,7 @@ pub(crate) fn finding(claim: Option<(&str, i64)>, summary: &str) -> Outcome {
             account: account.to_owned(),
             basis: "Exposed copy time shrinks with the bandwidth gap; overlap is not counted.".to_owned(),
             replayed: None,
+            comes_again: false,
         }),
         confidence: Confidence::High,
         because: Vec::new(),

@@ -121,6 +121,8 @@ struct OfName {
     sum_ns: i64,
     longest_ns: i64,
     longest: u32,
+    /// The longest of the others.
+    second_ns: i64,
 }
 
 /// The one call of an API that takes far longer than all others loads what they find loaded.
@@ -137,14 +139,21 @@ fn mark_slow_setup(timeline: &Timeline, class: &[ApiClass], activity: &mut [Acti
         of_name.count += 1;
         of_name.sum_ns = of_name.sum_ns.saturating_add(ns);
         if ns > of_name.longest_ns {
+            of_name.second_ns = of_name.longest_ns;
             (of_name.longest_ns, of_name.longest) = (ns, call);
+        } else {
+            of_name.second_ns = of_name.second_ns.max(ns);
         }
     }
     for ((_, name), of_name) in of_names {
         let others_ns = (of_name.sum_ns - of_name.longest_ns) / (of_name.count - 1).max(1);
+        // One that takes more than half as long found nothing loaded either: then both do what they are called for.
+        let is_only = of_name.second_ns <= of_name.longest_ns / 2;
         let is_far_longer = of_name.longest_ns >= SLOW_SETUP_NS && of_name.longest_ns / SLOW_SETUP_FACTOR >= others_ns;
         let can_load = loads_lazily(timeline.name(name), class_of(name), of_name.count);
-        if let Some(activity) = activity.get_mut(of_name.longest as usize).filter(|_| is_far_longer && can_load) {
+        if let Some(activity) =
+            activity.get_mut(of_name.longest as usize).filter(|_| is_far_longer && is_only && can_load)
+        {
             *activity = Activity::Load;
         }
     }

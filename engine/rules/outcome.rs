@@ -43,6 +43,8 @@ pub struct Estimate {
     pub basis: String,
     /// What the replay of the steady state says in its place; absent where that was not played again.
     pub replayed: Option<Replayed>,
+    /// Whether the rule tells that it comes again with the work, in however few pieces its account comes.
+    pub comes_again: bool,
 }
 
 impl Estimate {

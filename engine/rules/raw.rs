@@ -197,6 +197,9 @@ pub(super) struct RawEstimate {
     /// An expression that gives true where that holds; without it, it always does.
     #[schemars(with = "Option<String>")]
     pub(super) replay_if: Option<Text>,
+    /// An expression that gives true where what is claimed comes again with the work, in however few pieces its account comes.
+    #[schemars(with = "Option<String>")]
+    pub(super) again_if: Option<Text>,
     /// Whether the claim is a bound as well where the change is played: the most is no less than the claim's part of the window.
     #[serde(default)]
     pub(super) claim_holds: bool,

@@ -415,6 +415,8 @@ pub(super) struct EstimateCode {
     pub(super) replay: Option<Change>,
     /// Where that holds.
     pub(super) replay_if: Option<Program>,
+    /// Where the claim comes again, in however few pieces its account comes.
+    pub(super) again_if: Option<Program>,
     /// Whether the most is no less than the claim.
     pub(super) claim_holds: bool,
 }

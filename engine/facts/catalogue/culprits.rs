@@ -1,7 +1,7 @@
 //! Facts of who is to blame for idle time: the functions and files that samples and call stacks of the launching thread name.
 
 use super::FactType::{Bool, Choice, Float, Int, Text};
-use super::Scaling::{ExtensiveWithGaps, Incomparable, Intensive, OneTime};
+use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
 use crate::timeline::Capability::{CpuSamples, CudaApi, OsRuntime};
 use crate::timeline::peers::PEER_LIBRARIES;
@@ -376,6 +376,14 @@ pub(super) const CULPRITS: &[Fact] = &[
         Incomparable,
         "The library that most of it lies in.",
     ),
+    fact(
+        "idle_peers_like_count",
+        Int,
+        CpuSamples,
+        Extensive,
+        "Of calls that were traced: in how many idle stretches the thread that launches most work is in the call that holds most of it for at least half as long as in the longest.",
+    ),
+    fact("idle_peers_like_ns", Int, CpuSamples, ExtensiveWithGaps, "The part of idle_peers_ns in these."),
     fact("idle_peers_call", Text, CpuSamples, Incomparable, "The call of that library that most of it lies in."),
     fact(
         "idle_peers_second_call",

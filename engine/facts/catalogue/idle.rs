@@ -463,4 +463,11 @@ pub(super) const DETAIL: &[Fact] = &[
         Extensive,
         "How often, in the window, the thread that launches loads modules or libraries behind some that it unloaded.",
     ),
+    fact(
+        "code_reload_idle_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "How long the device is idle while that thread loads as many as it unloaded before.",
+    ),
 ];

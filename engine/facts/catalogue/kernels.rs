@@ -197,6 +197,13 @@ pub(super) const KERNEL: &[Fact] = &[
     ),
     fact("is_transpose", Bool, CudaTrace, Incomparable, "Whether the name is that of a layout transpose."),
     fact(
+        "is_only_tried",
+        Bool,
+        CudaTrace,
+        Incomparable,
+        "Whether all of its launches lie between checks of `redzone_checker`: a library tries it, to choose the fastest of several. Absent where nothing is checked so, and where no kernel runs after the last check.",
+    ),
+    fact(
         "is_elementwise",
         Bool,
         CudaTrace,
@@ -297,7 +304,7 @@ pub(super) const WIDTHS: &[Fact] = &[
         Int,
         DeviceInfo,
         Intensive,
-        "Median duration of these. Much shorter than narrow_median_ns, it proves that the same work is faster in more blocks; not shorter, that a launch takes as long as a block does. Absent where launches of few blocks and of many take turns: they may be two stages of one operation.",
+        "Median duration of these. Much shorter than narrow_median_ns, it speaks for more blocks where the launches do as much work, which is not recorded; not shorter, a launch takes as long as a block does. Absent where launches of few blocks and of many take turns: they may be two stages of one operation.",
     ),
     fact(
         "wide_block_count",

@@ -184,6 +184,13 @@ pub(super) const CALL_ROUNDS: &[Fact] = &[
         ExtensiveWithGaps,
         "Time inside these calls in which the device runs nothing, loading of code left out.",
     ),
+    fact(
+        "call_round_init_idle_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "The part of that in calls that set up: of streams, events, graphs, library handles.",
+    ),
     fact("call_round_idle_ns", Int, CudaApi, ExtensiveWithGaps, "Time in between in which the device runs nothing."),
     fact("call_round_start_ns", Int, CudaApi, Incomparable, "When the first of them begins."),
 ];

@@ -105,8 +105,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let named = || names[round.span.clone()].iter().copied().zip(all().map(|call| call.overlap_ns(window)));
     set_time(&round, named, |name| timeline.name(name), facts);
     let of_round: HashSet<NameId> = round.names.iter().copied().collect();
-    let own = names[round.span.clone()].iter().zip(all()).filter(|(name, _)| of_round.contains(*name));
-    facts.set("call_round_call_idle_ns", idle_within(own.map(|(_, call)| call.clip(window)), device));
+    let own = || names[round.span.clone()].iter().zip(all()).filter(|(name, _)| of_round.contains(*name));
+    facts.set("call_round_call_idle_ns", idle_within(own().map(|(_, call)| call.clip(window)), device));
+    let sets_up = own().filter(|(name, _)| class(**name) == ApiClass::Init);
+    facts.set("call_round_init_idle_ns", idle_within(sets_up.map(|(_, call)| call.clip(window)), device));
     let whole = all().reduce(|a, b| Interval::new(a.start.min(b.start), a.end.max(b.end)));
     if let Some(whole) = whole.map(|whole| whole.clip(window)) {
         facts.set("call_round_idle_ns", whole.len_ns() - device.busy_within(whole));

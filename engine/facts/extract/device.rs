@@ -29,16 +29,18 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     reloads(context, device, facts);
 }
 
-/// How often the thread that launches loads code behind some that it unloads.
+/// How often the thread that launches loads code behind some that it unloads, and how long the device is idle for that.
 fn reloads(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let api = &context.timeline.api;
     let Some(thread) = device.main_thread.filter(|_| !api.is_empty()) else { return };
     let unloads = |name: &str| ["ModuleUnload", "LibraryUnload"].iter().any(|kind| name.contains(kind));
     if !context.is_any_called(unloads) {
         facts.set("code_reload_count", 0_i64);
+        facts.set("code_reload_idle_ns", 0_i64);
         return;
     }
-    let (mut count, mut is_unloaded) = (0_i64, false);
+    let (mut count, mut unloaded_count, mut idle_ns) = (0_i64, 0_i64, 0_i64);
+    let mut is_unloaded = false;
     let mut unloads = Told::new(&context.timeline.names, unloads);
     let mut loads = Told::new(&context.timeline.names, |name: &str| {
         ["ModuleLoad", "LibraryLoad"].iter().any(|kind| name.contains(kind))
@@ -49,13 +51,20 @@ fn reloads(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
             continue;
         }
         if unloads.of(name) {
+            unloaded_count += 1;
             is_unloaded = true;
-        } else if is_unloaded && loads.of(name) {
-            count += 1;
+        } else if loads.of(name) {
+            count += i64::from(is_unloaded);
             is_unloaded = false;
+            if unloaded_count > 0 {
+                let load = api.times.at(*call as usize).clip(device.window());
+                idle_ns += load.len_ns() - device.busy_within(load);
+                unloaded_count -= 1;
+            }
         }
     }
     facts.set("code_reload_count", count);
+    facts.set("code_reload_idle_ns", idle_ns);
 }
 
 /// The processes of a recording with calls, where some work of a device names none of them.

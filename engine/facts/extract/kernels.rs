@@ -9,7 +9,7 @@ use super::launches::{Launches, Shape, Spread};
 use super::once::OfShape;
 use super::stats::{clamped, median_ns};
 use super::tally::{KernelTally, launch_shape};
-use super::{Context, DeviceContext, DevicePart, Parents, kernel_names, product_casts, widths};
+use super::{Context, DeviceContext, DevicePart, Parents, kernel_names, product_casts, tried, widths};
 use crate::facts::{Entity, EntityKind};
 use crate::timeline::occupancy;
 use crate::timeline::union::Union;
@@ -42,6 +42,7 @@ pub(super) fn extract(
     let kernels = kernels(context, device, &sums, &of_shapes);
     let longest_shapes = longest_shapes(&kernels, context.max_entities(), part);
     let in_stages = in_stages(context, device, &kernels);
+    let only_tried = tried::only_tried(timeline, device);
     for (kernel, (name, own)) in kernels.into_iter().enumerate() {
         let mut entity = Entity::new(EntityKind::Kernel, parents.key_of(timeline.name(name)), parents.of_device());
         let is_in_stages = in_stages.contains(&name);
@@ -61,6 +62,7 @@ pub(super) fn extract(
             all.absorb(shape.launches);
         }
         set(context, device, name, (all, tally), &mut entity);
+        entity.set_some("is_only_tried", only_tried.as_ref().map(|tried| tried.contains(&name)));
         indices.insert(name, part.entities.len());
         part.entities.push(entity);
     }

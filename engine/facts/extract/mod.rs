@@ -86,6 +86,7 @@ mod streams;
 mod syncs;
 mod tally;
 mod torn_down;
+mod tried;
 mod tuning;
 mod turns;
 mod widths;

@@ -12,6 +12,7 @@ use crate::ledger::Account;
 use crate::ledger::reading::RangeIdle;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::peers::{Called, PEER_LIBRARIES, Peers, Wait, is_mpi_call, wait_of};
+use crate::timeline::union::Follower;
 use crate::timeline::{CpuSamples, Timeline, TraitsOfFrames};
 
 /// A caller that this part of the waits lies in is the one to name, in percent; otherwise two are.
@@ -106,6 +107,35 @@ fn traced(timeline: &Timeline, device: &DeviceContext, time: fn(&RangeIdle) -> i
     (!labels.is_empty()).then_some((all_ns, labels))
 }
 
+/// Calls that take at least this part of the longest, in percent, are like it.
+const LIKE_PERCENT: i64 = 50;
+
+/// How often the thread that launches is in a call of this name while the device is idle, about as long as the longest time and with
+/// work of the device in between, and how long in all: what comes so often comes again.
+fn like_waits(timeline: &Timeline, device: &DeviceContext, label: u32) -> Option<(i64, i64)> {
+    let labels = &timeline.ranges.labels;
+    let name = labels.get(label as usize)?.name;
+    let ranges = timeline.ranges.of_thread(device.main_thread?)?;
+    let mut busy = Follower::new(&device.tally.busy);
+    // By idle stretch, in time order.
+    let mut waits: Vec<(usize, i64)> = Vec::new();
+    for (times, label) in ranges.times.iter().zip(&ranges.label) {
+        if labels.get(*label as usize).is_none_or(|of| of.kind != RangeKind::Library || of.name != name) {
+            continue;
+        }
+        let call = times.clip(device.window());
+        let idle_ns = call.len_ns() - busy.overlap_ns(call);
+        let stretch = busy.gap_of(call);
+        match waits.last_mut().filter(|(last, _)| *last == stretch) {
+            Some((_, held_ns)) => *held_ns += idle_ns,
+            None => waits.push((stretch, idle_ns)),
+        }
+    }
+    let longest_ns = waits.iter().map(|(_, ns)| *ns).max()?;
+    let like = waits.iter().filter(|(_, ns)| *ns > 0 && *ns * 100 >= longest_ns * LIKE_PERCENT);
+    Some(like.fold((0, 0), |(count, sum_ns), (_, ns)| (count + 1, sum_ns + ns)))
+}
+
 /// The one that holds most of a whole, and a second where it is not most of it.
 fn main(weights: &BTreeMap<u32, i64>, whole: i64) -> Vec<u32> {
     let most = most(weights);
@@ -189,6 +219,11 @@ pub(super) fn of_host(
     }
     if peers_ns > 0 {
         facts.set("is_idle_peers_traced", traced.is_some());
+        let main = traced.as_ref().and_then(|(_, labels)| labels.first());
+        if let Some((count, like_ns)) = main.and_then(|label| like_waits(timeline, device, *label)) {
+            facts.set("idle_peers_like_count", count);
+            facts.set("idle_peers_like_ns", like_ns.min(peers_ns));
+        }
         OF_HOST.tell(
             timeline,
             (&timeline.cpu_samples, waits),

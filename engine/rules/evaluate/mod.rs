@@ -364,6 +364,7 @@ impl Judge<'_> {
         };
         let account = estimate.account.id().to_owned();
         let is_replayed = estimate.replay_if.as_ref().map_or(Ok(true), |condition| self.scope.holds(condition))?;
+        let comes_again = estimate.again_if.as_ref().map_or(Ok(false), |condition| self.scope.holds(condition))?;
         let (recoverable_ns, basis) = (claimed.clamp(0, bound), estimate.basis.clone());
         let window_ns = match self.value(FactRef { kind: EntityKind::Device, name: Account::Window.fact() }) {
             Some(FactValue::Int(ns)) => *ns,
@@ -372,7 +373,7 @@ impl Judge<'_> {
         let beside_ns = beside_ns.clamp(0, window_ns.saturating_sub(recoverable_ns).max(0));
         let least_ns = if estimate.claim_holds { recoverable_ns } else { 0 };
         let replayed = estimate.replay.filter(|_| is_replayed).and_then(|change| self.replayed(change, least_ns));
-        Ok(Some(Estimate { recoverable_ns, beside_ns, account, basis, replayed }))
+        Ok(Some(Estimate { recoverable_ns, beside_ns, account, basis, replayed, comes_again }))
     }
 
     /// What the replay of the device's steady state says of a change; the most is no less than so much of the window.

@@ -157,3 +157,50 @@ fn nodes_of_the_backward_pass_that_are_looked_through_for_nan_are_counted() {
     assert_eq!(told(&["aten::isnan", "aten::mul"]), [-1; 4], "nothing is read back");
     assert_eq!(told(&["aten::item", "aten::isnan"]), [-1; 4], "not the answer");
 }
+
+/// A library tries kernels and checks what they wrote, and then the work runs so often.
+pub fn tried_first(work_count: usize) -> String {
+    format!(
+        r#"
+        [kernel.tried]
+        name = "transpose_tried"
+        run_us = 100
+        grid = [54, 1, 1]
+        block = [256, 1, 1]
+        [kernel.redzone_checker]
+        name = "redzone_checker"
+        run_us = 5
+        grid = [54, 1, 1]
+        block = [256, 1, 1]
+        [[thread]]
+        script = [
+          {{ repeat = {{ times = 10, do = [
+            {{ launch = {{ kernel = "redzone_checker" }} }},
+            {{ launch = {{ kernel = "tried" }} }},
+            {{ launch = {{ kernel = "k" }} }},
+          ] }} }},
+          {{ launch = {{ kernel = "redzone_checker" }} }},
+          {{ repeat = {{ times = {work_count}, do = [{{ launch = {{ kernel = "k" }} }}] }} }},
+          {{ memcpy = {{ dir = "d2h", host = "pinned", bytes = 1_000, gb_per_s = 10 }} }},
+          {{ sync = {{ api = "cudaDeviceSynchronize" }} }},
+        ]
+        "#
+    )
+}
+
+#[test]
+fn what_runs_among_checks_alone_is_only_tried() {
+    let told = |work_count: usize| {
+        let project = Project::empty();
+        program(&tried_first(work_count)).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+        let facts = project.facts();
+        let kernels = facts["kernels"].as_array().cloned().unwrap_or_default();
+        let of = |name: &str| {
+            let kernel = kernels.iter().find(|kernel| kernel["name"] == name);
+            kernel.map(|kernel| kernel["is_only_tried"].clone())
+        };
+        (of("transpose_tried"), of("k"))
+    };
+    assert_eq!(told(1), (Some(true.into()), Some(false.into())));
+    assert_eq!(told(0), (Some(Value::Null), Some(Value::Null)), "all of the work may lie there");
+}

@@ -450,3 +450,46 @@ fn the_function_that_launches_is_not_to_blame_for_what_it_calls() {
     assert_eq!(driven["idle_host_second_function"], "app::resize", "{driven:#}");
     assert_eq!(device("main")["idle_host_culprit"], "drive_", "nothing tells that it launches");
 }
+
+/// Rounds of eight kernels, with a wait in MPI after each, of which the last takes other calls as well.
+#[test]
+fn a_call_of_mpi_that_waits_as_long_in_each_round_is_told_to() {
+    let told = |waits_us: &[i64]| {
+        let project = Project::empty();
+        let report = project.file("run.sqlite");
+        let rounds: String = waits_us
+            .iter()
+            .map(|us| {
+                format!(
+                    r#"
+                    {{ repeat = {{ times = 8, do = [{{ launch = {{ kernel = "k" }} }}] }} }},
+                    {{ sync = {{ api = "cudaDeviceSynchronize" }} }},
+                    {{ host = {{ us = {us} }} }},
+                    "#
+                )
+            })
+            .collect();
+        let kernel = "[kernel]\nk = { run_us = 100, grid = [1080, 1, 1], block = [256, 1, 1] }";
+        let last = "{ launch = { kernel = \"k\" } },";
+        let text = format!("about = \"Rounds.\"\n{kernel}\n[[thread]]\nscript = [{rounds}{last}]");
+        Scenario::parse(&text).write(SchemaVersion::Nsys2025, &report);
+        let starts = "SELECT \"end\" + 1000, \"end\" + 1000 + 1000 * CASE ROW_NUMBER() OVER (ORDER BY start)";
+        let lengths: String =
+            waits_us.iter().enumerate().map(|(index, us)| format!(" WHEN {} THEN {}", index + 1, us - 2)).collect();
+        let traced = format!(
+            "CREATE TABLE MPI_OTHER_EVENTS (start INTEGER NOT NULL, \"end\" INTEGER, globalTid INTEGER, textId INTEGER);
+            INSERT INTO StringIds (id, value) VALUES (990, 'MPI_Waitall');
+            INSERT INTO MPI_OTHER_EVENTS (start, \"end\", globalTid, textId)
+            {starts}{lengths} END, globalTid, 990 FROM CUPTI_ACTIVITY_KIND_RUNTIME
+            WHERE nameId IN (SELECT id FROM StringIds WHERE value LIKE 'cudaDeviceSynchronize%')"
+        );
+        rusqlite::Connection::open(report).unwrap().execute_batch(&traced).unwrap();
+        let device = &project.facts()["devices"][0];
+        let count = device["idle_peers_like_count"].as_i64().unwrap_or(-1);
+        (count, device["idle_peers_like_ns"].as_i64().unwrap_or(-1) / 1_000_000)
+    };
+    assert_eq!(told(&[20_002, 20_002, 20_002]), (3, 60));
+    assert_eq!(told(&[20_002, 30_002, 40_002]), (3, 90), "half as long as the longest");
+    assert_eq!(told(&[19_002, 30_002, 40_002]), (2, 70));
+    assert_eq!(told(&[200_002, 1_002, 1_002]), (1, 200), "the first waits, and the others hardly");
+}
