@@ -17,6 +17,7 @@ mod ignored;
 mod kernel_time;
 mod kernel_work;
 mod loaded_first;
+mod near_ties;
 mod observation;
 mod occurrence;
 mod once_beside;

@@ -6,7 +6,7 @@ mod compose;
 use std::cmp::Reverse;
 
 use super::occurrence::{Context, Occurrence, chain, ranked_ns};
-use super::{Finding, Gain, copies_first, waits_first};
+use super::{Finding, Gain, copies_first, near_ties, waits_first};
 use crate::facts::{Entity, EntityKind, FactValue, Facts};
 use crate::ledger::Account;
 use crate::rules::FactRef;
@@ -24,6 +24,9 @@ pub(super) const FASTER: f64 = 0.2;
 /// On a GPU that computes nearly all the time, one kernel for half of it, this much idle time is little as well.
 const LITTLE_IDLE_SHARE: f64 = 0.08;
 const COMPUTING_SHARE: f64 = 0.85;
+/// Beside one kernel that takes so much of the window, so is whatever wins less than this.
+const NEARLY_ALL_SHARE: f64 = 0.8;
+const LITTLE_BESIDE_SHARE: f64 = 0.1;
 pub(super) const MAIN_KERNEL_SHARE: f64 = 0.5;
 
 /// Of which part of the window the function that the GPU waits for is to be told before all else.
@@ -48,6 +51,7 @@ impl<'a> Ranking<'a> {
         let mut findings = self.grouped();
         waits_first::rank(self.context.facts, &mut findings);
         copies_first::rank(self.context.facts, &mut findings);
+        near_ties::rank(self.context.facts, &mut findings);
         // Several entities of a rule gain more together than the best of them, by which the groups came.
         let is_large = |finding: &Finding| finding.gain.as_ref().is_some_and(|gain| gain.share >= LARGE_ONCE_SHARE);
         let large_once = findings.iter().filter(|(_, finding)| finding.once && is_large(finding));
@@ -229,7 +233,12 @@ impl Inside {
     /// Whether a gain of such a share is little beside these kernels.
     fn is_little(self, share: f64, is_idle: bool) -> bool {
         let is_main = self.compute >= COMPUTING_SHARE && self.kernel >= MAIN_KERNEL_SHARE;
-        share < if is_main && is_idle { LITTLE_IDLE_SHARE } else { LITTLE_SHARE }
+        let little = match self.kernel >= NEARLY_ALL_SHARE {
+            true => LITTLE_BESIDE_SHARE,
+            false if is_main && is_idle => LITTLE_IDLE_SHARE,
+            false => LITTLE_SHARE,
+        };
+        share < little
     }
 
     /// Whether kernels deserve a look before a finding: before one that is not sure if the kernel alone would gain more.
@@ -335,6 +344,8 @@ mod tests {
         let little =
             |kernel: f64, compute: f64, share: f64, is_idle: bool| Inside { kernel, compute }.is_little(share, is_idle);
         assert!(little(0.5, 0.85, 0.079, true) && !little(0.5, 0.85, 0.08, true));
+        assert!(little(0.8, 0.8, 0.099, false) && !little(0.8, 0.8, 0.1, false));
+        assert!(little(0.79, 0.85, 0.044, false) && !little(0.79, 0.85, 0.045, false));
         assert!(!little(0.5, 0.85, 0.045, false) && little(0.5, 0.85, 0.044, false));
         assert!(!little(0.49, 0.85, 0.045, true) && !little(0.5, 0.84, 0.045, true));
     }

@@ -82,7 +82,7 @@ impl Source {
 }
 
 /// Facts that hold the name of a kernel or range, of entities that are neither.
-const NAMING: [(EntityKind, &str, CodeKind); 24] = [
+const NAMING: [(EntityKind, &str, CodeKind); 25] = [
     (EntityKind::Run, "failed_launch_range", CodeKind::Range),
     (EntityKind::SyncGroup, "range", CodeKind::Range),
     (EntityKind::Device, "data_loading_range", CodeKind::Range),
@@ -104,6 +104,7 @@ const NAMING: [(EntityKind, &str, CodeKind); 24] = [
     (EntityKind::Device, "optimizer_main_kernel", CodeKind::Kernel),
     (EntityKind::Device, "written_attention_kernel", CodeKind::Kernel),
     (EntityKind::Device, "recomputed_kernel", CodeKind::Kernel),
+    (EntityKind::Device, "kernel_tuning_kernel", CodeKind::Kernel),
     (EntityKind::Device, "tiny_kernel_storm_kernel", CodeKind::Kernel),
     (EntityKind::Device, "underfilled_kernel", CodeKind::Kernel),
     (EntityKind::Device, "tensor_copy_kernel", CodeKind::Kernel),

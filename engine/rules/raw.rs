@@ -203,6 +203,9 @@ pub(super) struct RawEstimate {
     /// Whether the claim is a bound as well where the change is played: the most is no less than the claim's part of the window.
     #[serde(default)]
     pub(super) claim_holds: bool,
+    /// Whether nothing beyond the claim is won where the change is played: what is advised takes away what is claimed, and nothing else.
+    #[serde(default)]
+    pub(super) claim_bounds: bool,
 }
 
 /// How sure the finding is

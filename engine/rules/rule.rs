@@ -419,6 +419,8 @@ pub(super) struct EstimateCode {
     pub(super) again_if: Option<Program>,
     /// Whether the most is no less than the claim.
     pub(super) claim_holds: bool,
+    /// Whether what is expected, and the most, is no more than the claim.
+    pub(super) claim_bounds: bool,
 }
 
 #[derive(Debug)]

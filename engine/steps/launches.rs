@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use foldhash::HashMap;
 
+use super::kernel_tunings;
 use crate::ledger::{DeviceOps, Op, OpKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
@@ -149,8 +150,13 @@ impl OfProcess {
         (*count > 0).then(|| if main + 1 == self.counts.len() { NONE } else { main as u32 })
     }
 
-    fn launches(self, device: &DeviceOps) -> Option<Launches> {
+    fn launches(self, timeline: &Timeline, device: &DeviceOps) -> Option<Launches> {
         let Self { process, mut list, uncalled, symbols, .. } = self;
+        // What is tried to choose a kernel is no part of what repeats.
+        for trials in kernel_tunings(timeline, device).iter().map(|tuning| tuning.device) {
+            let tried = list.iter_mut().filter(|launch| trials.start <= launch.start && launch.start < trials.end);
+            tried.for_each(|launch| launch.symbol = NONE);
+        }
         if !list.is_sorted_by_key(|launch: &Launch| launch.at) {
             list.sort_by_key(|launch| launch.at);
         }
@@ -180,9 +186,9 @@ impl Launches {
         match of.main().filter(|main| *main != process) {
             Some(main) => {
                 drop(of);
-                OfProcess::new(timeline, device, main, true).launches(device)
+                OfProcess::new(timeline, device, main, true).launches(timeline, device)
             }
-            None => of.launches(device),
+            None => of.launches(timeline, device),
         }
     }
 

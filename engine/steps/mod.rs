@@ -6,6 +6,7 @@
 //! operation that it launched to the first one that the next step launched; the host may be far ahead of that. Where the host is behind,
 //! and the device waits for a marked step, that wait is a part of the step that it waits for.
 
+mod kernel_tuning;
 mod launches;
 pub mod phases;
 mod ranges;
@@ -16,6 +17,7 @@ mod start_up;
 mod step;
 mod trials;
 
+pub use kernel_tuning::{KernelTuning, kernel_tunings};
 pub use launches::Launches;
 pub use phases::{Phase, Phases};
 pub use ranges::{Marks, names, without_numbers};

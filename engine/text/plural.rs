@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::number;
 
 /// What rules count: a noun of theirs ends in one of these.
-const NOUNS: [(&str, &str); 44] = [
+const NOUNS: [(&str, &str); 47] = [
     ("allocations", "allocation"),
     ("blocks", "block"),
     ("calls", "call"),
@@ -41,6 +41,7 @@ const NOUNS: [(&str, &str); 44] = [
     ("samples", "sample"),
     ("schedulers", "scheduler"),
     ("sectors", "sector"),
+    ("shapes", "shape"),
     ("steps", "step"),
     ("storms", "storm"),
     ("streams", "stream"),
@@ -49,6 +50,8 @@ const NOUNS: [(&str, &str); 44] = [
     ("versions", "version"),
     ("warps", "warp"),
     ("times", "time"),
+    ("trials", "trial"),
+    ("tunings", "tuning"),
     ("waits", "wait"),
 ];
 /// What they do or are.

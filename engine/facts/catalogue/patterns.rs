@@ -176,6 +176,21 @@ pub(super) const CALL_ROUNDS: &[Fact] = &[
         Extensive,
         "How many of them, the longest first, hold nine tenths of that time.",
     ),
+    fact(
+        "call_round_pool_call_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "Those among them that take memory from a pool (`cudaMallocAsync`), all rounds together; absent, as the other facts of these, without any.",
+    ),
+    fact("call_round_pool_call_ns", Int, CudaApi, Extensive, "Host time in these."),
+    fact(
+        "call_round_pool_call_main_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "How many of them, the longest first, hold nine tenths of that time: these ask the driver, the pool gives the others what it holds.",
+    ),
     fact("call_round_ns", Int, CudaApi, ExtensiveWithGaps, "From the first of them to the last."),
     fact(
         "call_round_call_idle_ns",

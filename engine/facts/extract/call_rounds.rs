@@ -25,6 +25,9 @@ const LIKE_SHARE: f64 = 0.9;
 
 /// Calls that hold so much of the time are what it is.
 const MAIN_SHARE: f64 = 0.9;
+/// What calls that take memory from a pool begin with.
+const POOL_CALLS: [&str; 4] =
+    ["cudaMallocAsync", "cudaMallocFromPoolAsync", "cuMemAllocAsync", "cuMemAllocFromPoolAsync"];
 /// Names of calls are short; a report may hold others.
 const MAX_LISTED_BYTES: usize = 600;
 
@@ -146,6 +149,7 @@ fn set_time<'names, I: Iterator<Item = (NameId, i64)>>(
     let times: Vec<(i64, NameId)> =
         names.into_iter().map(|name| (of(name).fold(0_i64, i64::saturating_add), name)).collect();
     facts.set("call_round_call_ns", times.iter().map(|(ns, _)| *ns).fold(0_i64, i64::saturating_add));
+    set_pool(times.iter().map(|(_, name)| *name), &calls, &text, facts);
     let Some((most_ns, most)) = times.into_iter().max() else { return };
     let mut lengths: Vec<i64> = of(most).collect();
     lengths.sort_unstable_by_key(|ns| Reverse(*ns));
@@ -153,6 +157,26 @@ fn set_time<'names, I: Iterator<Item = (NameId, i64)>>(
     facts.set("call_round_longest_call_ns", most_ns);
     facts.set("call_round_longest_call_count", lengths.len() as i64);
     facts.set("call_round_longest_call_main_count", main_count(&lengths, most_ns) as i64);
+}
+
+/// Of the calls that take memory from a pool, how few hold most of the time: these ask the driver.
+fn set_pool<'names, I: Iterator<Item = (NameId, i64)>>(
+    names: impl Iterator<Item = NameId>,
+    calls: impl Fn() -> I,
+    text: impl Fn(NameId) -> &'names str,
+    facts: &mut Entity,
+) {
+    let of_pool: Vec<NameId> =
+        names.filter(|name| POOL_CALLS.iter().any(|call| text(*name).starts_with(call))).collect();
+    let mut lengths: Vec<i64> = calls().filter(|(name, _)| of_pool.contains(name)).map(|(_, ns)| ns).collect();
+    if lengths.is_empty() {
+        return;
+    }
+    lengths.sort_unstable_by_key(|ns| Reverse(*ns));
+    let sum_ns = lengths.iter().copied().fold(0_i64, i64::saturating_add);
+    facts.set("call_round_pool_call_count", lengths.len() as i64);
+    facts.set("call_round_pool_call_ns", sum_ns);
+    facts.set("call_round_pool_call_main_count", main_count(&lengths, sum_ns) as i64);
 }
 
 /// How many of these, the largest first, hold nine tenths of their sum.

@@ -3,9 +3,10 @@
 use super::{
     Context, DeviceContext, DevicePart, Parents, accounts, ahead, attention, between_os_calls, call_rounds, cells,
     chains, collectives, communication, compiled, copies, device, filled_memory, fine_work, graph_gaps, growing, idle,
-    kernels, late_host, late_starts, lead, locked_turns, metrics, nan_checks, operators, optimizer, pace, page_locked,
-    phases, product_rows, products, random_numbers, ranges, readbacks, recomputed, replay, round_trips, sequence,
-    shared_stream, sorts, source_lines, steps, streams, syncs, tuning, turns,
+    kernel_tuning, kernels, late_host, late_starts, lead, locked_turns, metrics, nan_checks, operators, optimizer,
+    pace, page_locked, phases, product_rows, products, random_numbers, ranges, readbacks, recomputed, replay,
+    round_trips, second_derivatives, sequence, shared_stream, sorts, source_lines, steps, streams, syncs, tuning,
+    turns,
 };
 
 /// Extracts a group of a device's facts.
@@ -32,6 +33,7 @@ fn facts_of_work(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>,
     cells::extract(context.timeline, device, &mut part.device);
     recomputed::extract(context.timeline, device, &mut part.device);
     nan_checks::extract(context.timeline, device, &mut part.device);
+    second_derivatives::extract(context.timeline, device, &mut part.device);
     locked_turns::extract(context, device, &mut part.device);
     page_locked::extract(context, device, &mut part.device);
     metrics::extract(context, device, &mut part.device);
@@ -54,6 +56,7 @@ fn facts_of_time(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>,
     communication::extract(context, device, &mut part.device);
     optimizer::extract(context, device, &mut part.device);
     tuning::extract(context, device, &mut part.device);
+    kernel_tuning::extract(context, device, &mut part.device);
     lead::extract(context, device, &mut part.device);
 }
 

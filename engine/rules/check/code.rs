@@ -181,8 +181,18 @@ impl<'a, 'log> Checker<'a, 'log> {
         let again_if = raw.again_if.as_ref().map(|text| self.decides(text, true, Wanted::Condition).program);
         let beside_ns = raw.beside_ns.as_ref().map(|text| self.decides(text, true, Wanted::Time).program);
         let (recoverable_ns, beside_ns, replay_if) = (recoverable_ns?, required(beside_ns)?, required(replay_if)?);
-        let (again_if, claim_holds) = (required(again_if)?, raw.claim_holds);
-        Some(EstimateCode { recoverable_ns, beside_ns, account, basis, replay, replay_if, again_if, claim_holds })
+        let (again_if, claim_holds, claim_bounds) = (required(again_if)?, raw.claim_holds, raw.claim_bounds);
+        Some(EstimateCode {
+            recoverable_ns,
+            beside_ns,
+            account,
+            basis,
+            replay,
+            replay_if,
+            again_if,
+            claim_holds,
+            claim_bounds,
+        })
     }
 
     fn change(&mut self, text: &raw::Text) -> Option<Change> {

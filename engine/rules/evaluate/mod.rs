@@ -372,20 +372,32 @@ impl Judge<'_> {
         };
         let beside_ns = beside_ns.clamp(0, window_ns.saturating_sub(recoverable_ns).max(0));
         let least_ns = if estimate.claim_holds { recoverable_ns } else { 0 };
-        let replayed = estimate.replay.filter(|_| is_replayed).and_then(|change| self.replayed(change, least_ns));
+        let most_ns = if estimate.claim_bounds { recoverable_ns } else { i64::MAX };
+        let change = estimate.replay.filter(|_| is_replayed);
+        let replayed = change.and_then(|change| self.replayed(change, (least_ns, most_ns)));
         Ok(Some(Estimate { recoverable_ns, beside_ns, account, basis, replayed, comes_again }))
     }
 
-    /// What the replay of the device's steady state says of a change; the most is no less than so much of the window.
-    fn replayed(&self, change: Change, least_ns: i64) -> Option<Replayed> {
+    /// What the replay of the device's steady state says of a change; the most is no less than so much of the window, and no more than
+    /// as much, all of it in what is played again.
+    fn replayed(&self, change: Change, (least_ns, most_ns): (i64, i64)) -> Option<Replayed> {
         let ns = |name: &'static str| match self.value(FactRef { kind: EntityKind::Device, name }) {
             Some(FactValue::Int(ns)) => Some(*ns),
             _ => None,
         };
         let step_ns = ns(STEP_FACT).filter(|step_ns| *step_ns > 0)?;
-        let least_share =
-            ns("window_ns").filter(|ns| *ns > 0).map_or(0.0, |window_ns| least_ns as f64 / window_ns as f64);
-        let ceiling_ns = ns(change.ceiling_fact())?.max((least_share * step_ns as f64) as i64).clamp(0, step_ns);
+        let window_ns = ns("window_ns").filter(|ns| *ns > 0);
+        let of_step = |part_ns: i64, of_ns: f64| (part_ns as f64 / of_ns * step_ns as f64) as i64;
+        let least_ns = window_ns.map_or(0, |window_ns| of_step(least_ns, window_ns as f64));
+        let covered = match self.value(FactRef { kind: EntityKind::Device, name: "replay_covered_share" }) {
+            Some(FactValue::Float(share)) if *share > 0.0 => *share,
+            _ => 1.0,
+        };
+        let most_ns = match window_ns.filter(|_| most_ns < i64::MAX) {
+            Some(window_ns) => of_step(most_ns, covered * window_ns as f64).min(step_ns),
+            None => step_ns,
+        };
+        let ceiling_ns = ns(change.ceiling_fact())?.max(least_ns).clamp(0, most_ns);
         let expected_ns = ns(change.expected_fact())?.clamp(0, ceiling_ns);
         Some(Replayed { change, step_ns, expected_ns, ceiling_ns })
     }

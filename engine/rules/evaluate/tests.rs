@@ -114,20 +114,28 @@ fn a_claim_that_holds_bounds_what_is_played() {
     for (name, ns) in [(STEP_FACT, 200), (Change::NoSync.expected_fact(), 4), (Change::NoSync.ceiling_fact(), 6)] {
         entity.set(name, ns);
     }
-    let played = |lines: &str| {
+    let replayed = |facts: &Facts, lines: &str| {
         let rule = RULE.replacen("claims = ", &format!("{lines}claims = "), 1);
         let library = load(&[("rules/sync/late.toml", rule.as_str())]).unwrap();
-        match evaluate(&library, &facts, &Params::default()).remove(0).outcome {
+        match evaluate(&library, facts, &Params::default()).remove(0).outcome {
             Outcome::Finding(found) => {
                 found.estimate.unwrap().replayed.map(|played| (played.expected_ns, played.ceiling_ns))
             }
             other => panic!("{other:?}"),
         }
     };
+    let played = |lines: &str| replayed(&facts, lines);
     assert_eq!(played(""), None);
     assert_eq!(played("replay = \"no-sync\"\n"), Some((4, 6)));
     // 50 ns of a window of 1,000 ns, of a step of 200 ns.
     assert_eq!(played("replay = \"no-sync\"\nclaim_holds = true\n"), Some((4, 10)));
+    assert_eq!(played("replay = \"no-sync\"\nclaim_bounds = true\n"), Some((4, 6)));
+    let few = "replay = \"no-sync\"\nclaim_bounds = true\n";
+    facts.get_mut(device).set("idle_after_sync_ns", 15);
+    // 15 ns of 1,000 ns, of a step of 200 ns: what is expected is no more either, but for rounds that take half of the window.
+    assert_eq!(replayed(&facts, few), Some((3, 3)));
+    facts.get_mut(device).set("replay_covered_share", 0.5);
+    assert_eq!(replayed(&facts, few), Some((4, 6)));
 }
 
 #[test]

@@ -342,9 +342,10 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&of_trace(&pieces("aten::upsample_bilinear2d"))));
     set.extend(names_in(&of_trace(&host_turns::nan_checks(&["aten::isnan", "aten::item"]))));
     let (turns, reads) = (host_turns::two_threads_in_steps(), host_turns::small_reads(2));
-    let tried = host_turns::tried_first(1);
-    let programs =
-        [turns, reads, host_turns::locked_pages("pinned"), tried].map(|threads| host_turns::program(&threads));
+    set.extend(names_in(&of_trace(&trace::checkpointed_trace(4, "TanhBackwardBackward0", &[]))));
+    let (pages, tried) = (host_turns::locked_pages("pinned"), host_turns::tried_first(1));
+    let programs = [turns, reads, pages, tried, host_turns::pool_rounds(1)];
+    let programs = programs.map(|threads| host_turns::program(&threads));
     for program in programs.into_iter().chain([host_turns::random_numbers()]) {
         let folder = temp::folder();
         let path = folder.path().join("run.sqlite");

@@ -204,3 +204,41 @@ fn what_runs_among_checks_alone_is_only_tried() {
     assert_eq!(told(1), (Some(true.into()), Some(false.into())));
     assert_eq!(told(0), (Some(Value::Null), Some(Value::Null)), "all of the work may lie there");
 }
+
+#[test]
+fn nodes_of_a_backward_pass_through_a_backward_pass_are_counted() {
+    let told = |node: &str| device(&facts(checkpointed_trace(4, node, &[])), "second_derivative_node_count");
+    assert_eq!(told("TanhBackwardBackward0"), 4);
+    assert_eq!(told("TanhBackward0"), -1);
+}
+
+/// A loop that takes memory from a pool, which asks the driver for the first of two pieces, and of the second takes so long.
+pub fn pool_rounds(second_us: i64) -> String {
+    format!(
+        r#"
+        [[thread]]
+        script = [
+          {{ repeat = {{ times = 60, do = [
+            {{ call = {{ api = "cudaMallocAsync", us = 90 }} }},
+            {{ call = {{ api = "cudaMallocAsync", us = {second_us} }} }},
+            {{ launch = {{ kernel = "k" }} }},
+            {{ call = {{ api = "cudaFreeAsync", us = 2 }} }},
+            {{ sync = {{ api = "cudaStreamSynchronize" }} }},
+          ] }} }},
+        ]
+        "#
+    )
+}
+
+#[test]
+fn calls_that_a_pool_hands_on_to_the_driver_are_told_from_those_that_it_serves() {
+    let told = |second_us: i64| {
+        let told = of_threads(&pool_rounds(second_us));
+        ["call_round_pool_call_count", "call_round_pool_call_main_count"].map(|name| told[name].as_i64().unwrap_or(-1))
+    };
+    let [count, slow_count] = told(1);
+    assert!((110..=120).contains(&count) && 10 * slow_count <= 5 * count, "{slow_count} of {count}");
+    let [count, slow_count] = told(90);
+    assert!(10 * slow_count >= 8 * count, "{slow_count} of {count}");
+    assert!(of_threads(&small_reads(2))["call_round_pool_call_count"].is_null());
+}
