@@ -24,7 +24,7 @@ pub(super) const FASTER: f64 = 0.2;
 /// On a GPU that computes nearly all the time, one kernel for half of it, this much idle time is little as well.
 const LITTLE_IDLE_SHARE: f64 = 0.08;
 const COMPUTING_SHARE: f64 = 0.85;
-/// Beside one kernel that takes so much of the window, so is whatever wins less than this.
+/// Beside one kernel that takes so much of the window, so is whatever else wins less than this.
 const NEARLY_ALL_SHARE: f64 = 0.8;
 const LITTLE_BESIDE_SHARE: f64 = 0.1;
 pub(super) const MAIN_KERNEL_SHARE: f64 = 0.5;
@@ -233,12 +233,12 @@ impl Inside {
     /// Whether a gain of such a share is little beside these kernels.
     fn is_little(self, share: f64, is_idle: bool) -> bool {
         let is_main = self.compute >= COMPUTING_SHARE && self.kernel >= MAIN_KERNEL_SHARE;
-        let little = match self.kernel >= NEARLY_ALL_SHARE {
-            true => LITTLE_BESIDE_SHARE,
-            false if is_main && is_idle => LITTLE_IDLE_SHARE,
-            false => LITTLE_SHARE,
-        };
-        share < little
+        share
+            < match (is_idle, self.kernel >= NEARLY_ALL_SHARE) {
+                (true, _) if is_main => LITTLE_IDLE_SHARE,
+                (false, true) => LITTLE_BESIDE_SHARE,
+                _ => LITTLE_SHARE,
+            }
     }
 
     /// Whether kernels deserve a look before a finding: before one that is not sure if the kernel alone would gain more.
@@ -345,6 +345,7 @@ mod tests {
             |kernel: f64, compute: f64, share: f64, is_idle: bool| Inside { kernel, compute }.is_little(share, is_idle);
         assert!(little(0.5, 0.85, 0.079, true) && !little(0.5, 0.85, 0.08, true));
         assert!(little(0.8, 0.8, 0.099, false) && !little(0.8, 0.8, 0.1, false));
+        assert!(little(0.8, 0.85, 0.079, true) && !little(0.8, 0.85, 0.08, true), "idle time is measured");
         assert!(little(0.79, 0.85, 0.044, false) && !little(0.79, 0.85, 0.045, false));
         assert!(!little(0.5, 0.85, 0.045, false) && little(0.5, 0.85, 0.044, false));
         assert!(!little(0.49, 0.85, 0.045, true) && !little(0.5, 0.84, 0.045, true));
