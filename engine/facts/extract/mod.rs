@@ -367,7 +367,6 @@ impl<'timeline> Context<'timeline> {
             let DevicePass { tally, storms, main_thread, processes } = pass;
             let knows_host =
                 !timeline.source.is_damaged && processes.iter().any(|process| context.knows_calls_of(*process));
-            let once = once::OfDevice::default();
             context.devices.push(DeviceContext {
                 ops,
                 tally,
@@ -377,7 +376,7 @@ impl<'timeline> Context<'timeline> {
                 main_thread,
                 processes,
                 knows_host,
-                once,
+                once: once::OfDevice::default(),
                 replay: replay::OfDevice::default(),
             });
         }
