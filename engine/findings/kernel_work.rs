@@ -141,12 +141,7 @@ fn is_of_two_unlike(kernel: &Entity, median_ns: i64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn entity(kind: EntityKind, facts: &[(&'static str, i64)]) -> Entity {
-        let mut entity = Entity::new(kind, "gpu0".to_owned(), Vec::new());
-        facts.iter().for_each(|(name, value)| entity.set(name, *value));
-        entity
-    }
+    use crate::findings::samples::entity;
 
     #[test]
     fn all_of_a_kernels_launches_are_told_where_others_ran_beside_them() {

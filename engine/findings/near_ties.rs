@@ -5,8 +5,6 @@ use super::{Finding, raise};
 use crate::facts::{Entity, Facts};
 use crate::rules::outcome::{Confidence, Severity};
 
-/// Who says what the GPU waits for.
-const HOST_BOUND: &str = "host-bound";
 /// Two gains are about as much where the larger is no more times the other.
 const NEAR_RATIO: f64 = 1.25;
 /// The range of the host's code has a name where it holds this part of it.
@@ -20,7 +18,7 @@ pub(super) fn rank(facts: &Facts, findings: &mut [(Option<i64>, Finding)]) {
         .filter_map(|(ranked_ns, finding)| Some((finding.subject.device.as_ref()?.entity, (*ranked_ns)?)))
         .collect();
     let is_of_host = |finding: &Finding| {
-        finding.rule == HOST_BOUND
+        finding.ranking.culprit.is_some()
             && !finding.once
             && finding.severity > Severity::Info
             && finding.confidence > Confidence::Low
@@ -56,8 +54,8 @@ mod tests {
     use crate::facts::EntityKind;
     use crate::findings::samples::Sample;
     use crate::replay::Change;
-    use crate::rules::Status;
     use crate::rules::outcome::{Judgement, Outcome, Replayed};
+    use crate::rules::{FactRef, Status};
 
     /// The rules in the order of the findings, where chains win so much of a step of 100 ms and host code 20 ms, most of it in a range.
     fn order(chains_ns: i64, range_ns: i64, status: Status) -> Vec<String> {
@@ -74,6 +72,9 @@ mod tests {
             let rule = sample.rule(id, "The GPU waits", EntityKind::Device);
             if id == "elementwise-chain" {
                 sample.rules[rule].status = status;
+            } else {
+                let culprit = FactRef { kind: EntityKind::Device, name: "idle_host_culprit" };
+                sample.rules[rule].ranking.culprit = Some(culprit);
             }
             sample.find(rule, device, Some((account, 100_000_000)), "it waits");
             let Some(Judgement { outcome: Outcome::Finding(found), .. }) = sample.judgements.last_mut() else {

@@ -1,7 +1,7 @@
 //! Reports made by hand, for tests.
 
 use super::{Ignore, Policy, Review, Scorecard, review};
-use crate::facts::{EntityId, EntityKind, Facts};
+use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::rules::outcome::{Confidence, Estimate, Judgement, Match, Outcome, Severity};
 use crate::rules::{CaptureNote, RankedBy, Reference, Relation, RuleInfo, Status};
 use crate::text::glob::Glob;
@@ -122,6 +122,13 @@ impl Sample {
         entity.set("sync_late_ns", 0);
         device
     }
+}
+
+/// An entity of the first device with some facts.
+pub(crate) fn entity(kind: EntityKind, facts: &[(&'static str, i64)]) -> Entity {
+    let mut entity = Entity::new(kind, "gpu0".to_owned(), Vec::new());
+    facts.iter().for_each(|(name, value)| entity.set(name, *value));
+    entity
 }
 
 pub(crate) fn finding(claim: Option<(&str, i64)>, summary: &str) -> Outcome {

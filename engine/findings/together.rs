@@ -69,9 +69,8 @@ impl Review {
             let Some(won) = play(&self.devices[index].key, &changes) else { continue };
             self.tell_beyond(&advised, &changes, &won.expected_ns);
             if headline == Some(index) {
-                let without = self.without(index, &advised);
-                self.devices[index].together =
-                    Some(Together { without, ..self.together(&advised, changes, won.step_ns, won.all) });
+                let told = (self.without(index, &advised), changes);
+                self.devices[index].together = Some(self.together(&advised, told, won.step_ns, won.all));
             }
         }
     }
@@ -128,14 +127,19 @@ impl Review {
         }
     }
 
-    fn together(&self, advised: &[(usize, Change)], mut changes: Vec<Change>, step_ns: i64, all: Gain) -> Together {
+    fn together(
+        &self,
+        advised: &[(usize, Change)],
+        (without, mut changes): (Vec<String>, Vec<Change>),
+        step_ns: i64,
+        all: Gain,
+    ) -> Together {
         let mut rules: Vec<String> = advised.iter().map(|(finding, _)| self.findings[*finding].rule.clone()).collect();
         let mut known: HashSet<String> = HashSet::default();
         rules.retain(|rule| known.insert(rule.clone()));
         changes.sort_unstable();
         let gains = advised.iter().filter_map(|(finding, _)| self.findings[*finding].gain.as_ref()?.replayed);
         let unit = gains.map(|replayed| replayed.unit).next().unwrap_or(GainUnit::Step);
-        let without = Vec::new();
         Together { rules, without, changes, unit, step_ns, expected_ns: all.expected_ns, ceiling_ns: all.ceiling_ns }
     }
 }

@@ -290,12 +290,7 @@ pub(super) fn steps(device: &Entity) -> Option<StepWork> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn entity(kind: EntityKind, facts: &[(&'static str, i64)]) -> Entity {
-        let mut entity = Entity::new(kind, "gpu0".to_owned(), Vec::new());
-        facts.iter().for_each(|(name, value)| entity.set(name, *value));
-        entity
-    }
+    use crate::findings::samples::entity;
 
     #[test]
     fn gains_are_of_rounds_where_no_range_tells_steps_and_say_what_part_rounds_take() {

@@ -6,6 +6,8 @@ use foldhash::{HashMap, HashSet};
 
 use crate::ledger::{DeviceOps, Op, OpKind};
 use crate::timeline::interval::Interval;
+use crate::timeline::names::Told;
+use crate::timeline::union::Union;
 use crate::timeline::{NONE, NameId, Timeline};
 
 /// Fewer launches behind a fill of one size are no trials.
@@ -169,11 +171,11 @@ fn keep_tried(timeline: &Timeline, device: &DeviceOps, found: &mut Vec<KernelTun
     for tuning in found.iter() {
         geometries.entry(tuning.kernel).or_default().extend(&tuning.geometries);
     }
+    let trials = Union::of(found.iter().map(|tuning| tuning.device));
     let mut used: HashSet<NameId> = HashSet::default();
     for op in device.in_window().filter(|op| op.kind == OpKind::Kernel) {
         let name = timeline.kernels.shape_of(op.index).full_name;
-        let is_tried = || found.iter().any(|tuning| tuning.device.overlap_ns(op.interval()) > 0);
-        if geometries.contains_key(&name) && !used.contains(&name) && !is_tried() {
+        if geometries.contains_key(&name) && !used.contains(&name) && trials.overlap_ns(op.interval()) == 0 {
             used.insert(name);
         }
     }
@@ -193,9 +195,7 @@ fn keep_tried(timeline: &Timeline, device: &DeviceOps, found: &mut Vec<KernelTun
 
 /// When the calls were made that record events.
 fn event_records(timeline: &Timeline) -> Vec<i64> {
-    let mut is_record: HashMap<NameId, bool> = HashMap::default();
+    let mut is_record = Told::new(&timeline.names, |name| name.contains(EVENT_RECORD));
     let calls = timeline.api.times.iter().zip(&timeline.api.name);
-    let records = calls
-        .filter(|(_, name)| *is_record.entry(**name).or_insert_with(|| timeline.name(**name).contains(EVENT_RECORD)));
-    records.map(|(times, _)| times.start).collect()
+    calls.filter(|(_, name)| is_record.of(**name)).map(|(times, _)| times.start).collect()
 }

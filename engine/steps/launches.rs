@@ -7,6 +7,7 @@ use foldhash::HashMap;
 use super::kernel_tunings;
 use crate::ledger::{DeviceOps, Op, OpKind};
 use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
 use crate::timeline::{NONE, Timeline};
 
 /// One operation.
@@ -153,9 +154,11 @@ impl OfProcess {
     fn launches(self, timeline: &Timeline, device: &DeviceOps) -> Option<Launches> {
         let Self { process, mut list, uncalled, symbols, .. } = self;
         // What is tried to choose a kernel is no part of what repeats.
-        for trials in kernel_tunings(timeline, device).iter().map(|tuning| tuning.device) {
-            let tried = list.iter_mut().filter(|launch| trials.start <= launch.start && launch.start < trials.end);
-            tried.for_each(|launch| launch.symbol = NONE);
+        let tunings = kernel_tunings(timeline, device);
+        if !tunings.is_empty() {
+            let trials = Union::of(tunings.into_iter().map(|tuning| tuning.device));
+            let is_tried = |start: i64| trials.overlap_ns(Interval::new(start, start.saturating_add(1))) > 0;
+            list.iter_mut().filter(|launch| is_tried(launch.start)).for_each(|launch| launch.symbol = NONE);
         }
         if !list.is_sorted_by_key(|launch: &Launch| launch.at) {
             list.sort_by_key(|launch| launch.at);

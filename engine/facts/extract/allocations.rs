@@ -2,14 +2,12 @@
 
 use super::by_index::ByIndex;
 use super::followed::Followed;
+use super::stats::main_count;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::MAX_ONCE_PIECE_COUNT;
 use crate::ledger::{Account, Activity};
 use crate::timeline::api::{ApiClass, MemoryCall, memory_call};
-
-/// The calls that hold this part of the time are those that matter.
-const MAIN_SHARE: f64 = 0.9;
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
@@ -155,21 +153,6 @@ fn turns(calls: impl Iterator<Item = bool>) -> usize {
     count
 }
 
-/// How many of the longest make up nearly all.
-fn main_count(mut lengths: Vec<i64>) -> i64 {
-    lengths.sort_unstable_by_key(|length| -length);
-    let whole: i64 = lengths.iter().sum();
-    let (mut sum, mut count) = (0, 0);
-    for length in lengths {
-        if sum as f64 >= MAIN_SHARE * whole as f64 {
-            break;
-        }
-        sum += length;
-        count += 1;
-    }
-    count
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,12 +174,5 @@ mod tests {
         assert_eq!(retry_count([Takes, Work, Gives, Gives, Takes].into_iter()), 0);
         assert_eq!(retry_count([Takes, Gives, Gives, Work, Takes].into_iter()), 0);
         assert_eq!(retry_count([Gives, Gives, Takes].into_iter()), 0);
-    }
-
-    #[test]
-    fn the_longest_calls_that_hold_nine_tenths_count() {
-        assert_eq!(main_count(vec![1, 90, 9]), 1);
-        assert_eq!(main_count(vec![10; 10]), 9);
-        assert_eq!(main_count(Vec::new()), 0);
     }
 }

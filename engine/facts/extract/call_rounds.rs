@@ -1,10 +1,10 @@
 //! Rounds of calls: the same few calls, over and over, on the thread that launches most work of a device.
 
-use std::cmp::Reverse;
 use std::ops::Range;
 
 use foldhash::HashSet;
 
+use super::stats::main_count;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::text::cut;
@@ -23,8 +23,6 @@ const ENOUGH: usize = 50;
 /// The part of the calls that must be like the one a round before.
 const LIKE_SHARE: f64 = 0.9;
 
-/// Calls that hold so much of the time are what it is.
-const MAIN_SHARE: f64 = 0.9;
 /// What calls that take memory from a pool begin with.
 const POOL_CALLS: [&str; 4] =
     ["cudaMallocAsync", "cudaMallocFromPoolAsync", "cuMemAllocAsync", "cuMemAllocFromPoolAsync"];
@@ -151,12 +149,11 @@ fn set_time<'names, I: Iterator<Item = (NameId, i64)>>(
     facts.set("call_round_call_ns", times.iter().map(|(ns, _)| *ns).fold(0_i64, i64::saturating_add));
     set_pool(times.iter().map(|(_, name)| *name), &calls, &text, facts);
     let Some((most_ns, most)) = times.into_iter().max() else { return };
-    let mut lengths: Vec<i64> = of(most).collect();
-    lengths.sort_unstable_by_key(|ns| Reverse(*ns));
+    let lengths: Vec<i64> = of(most).collect();
     facts.set("call_round_longest_call", text(most));
     facts.set("call_round_longest_call_ns", most_ns);
     facts.set("call_round_longest_call_count", lengths.len() as i64);
-    facts.set("call_round_longest_call_main_count", main_count(&lengths, most_ns) as i64);
+    facts.set("call_round_longest_call_main_count", main_count(lengths));
 }
 
 /// Of the calls that take memory from a pool, how few hold most of the time: these ask the driver.
@@ -168,26 +165,14 @@ fn set_pool<'names, I: Iterator<Item = (NameId, i64)>>(
 ) {
     let of_pool: Vec<NameId> =
         names.filter(|name| POOL_CALLS.iter().any(|call| text(*name).starts_with(call))).collect();
-    let mut lengths: Vec<i64> = calls().filter(|(name, _)| of_pool.contains(name)).map(|(_, ns)| ns).collect();
+    let lengths: Vec<i64> = calls().filter(|(name, _)| of_pool.contains(name)).map(|(_, ns)| ns).collect();
     if lengths.is_empty() {
         return;
     }
-    lengths.sort_unstable_by_key(|ns| Reverse(*ns));
     let sum_ns = lengths.iter().copied().fold(0_i64, i64::saturating_add);
     facts.set("call_round_pool_call_count", lengths.len() as i64);
     facts.set("call_round_pool_call_ns", sum_ns);
-    facts.set("call_round_pool_call_main_count", main_count(&lengths, sum_ns) as i64);
-}
-
-/// How many of these, the largest first, hold nine tenths of their sum.
-fn main_count(lengths: &[i64], sum: i64) -> usize {
-    let mut held = 0_i64;
-    let is_before = |length: &&i64| {
-        let is_missing = (held as f64) < MAIN_SHARE * sum as f64;
-        held = held.saturating_add(**length);
-        is_missing
-    };
-    lengths.iter().take_while(is_before).count()
+    facts.set("call_round_pool_call_main_count", main_count(lengths));
 }
 
 /// `cudaMalloc, 2 cudaMemcpy, cudaLaunchKernel, cudaFree`.
@@ -215,12 +200,6 @@ mod tests {
         assert_eq!(sorted, [1, 2, 2, 3, 4]);
         assert_eq!((round.count(), round.span), (59, 17..312));
         assert_eq!(listed(&[1, 2, 2, 3], |name| ["", "a", "b", "c"][name as usize]), "a, 2 b, c");
-    }
-
-    #[test]
-    fn a_few_calls_may_hold_the_time() {
-        assert_eq!(main_count(&[50, 40, 5, 5], 100), 2);
-        assert_eq!((main_count(&[10, 10, 10], 30), main_count(&[], 0)), (3, 0));
     }
 
     #[test]

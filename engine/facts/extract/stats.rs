@@ -1,9 +1,29 @@
 //! Sums and medians.
 
+use std::cmp::Reverse;
+
 /// The middle value, the lower of the two middle ones; `None` of nothing.
 pub(super) fn median<T: Ord + Copy>(values: &mut [T]) -> Option<T> {
     let middle = values.len().checked_sub(1)? / 2;
     Some(*values.select_nth_unstable(middle).1)
+}
+
+/// What holds this part of a sum is what it is.
+const MAIN_SHARE: f64 = 0.9;
+
+/// How many of the longest of some durations make up nearly all of them.
+pub(super) fn main_count(mut lengths: Vec<i64>) -> i64 {
+    lengths.sort_unstable_by_key(|length| Reverse(*length));
+    let whole = lengths.iter().copied().fold(0_i64, i64::saturating_add);
+    let (mut sum, mut count) = (0_i64, 0);
+    for length in lengths {
+        if sum as f64 >= MAIN_SHARE * whole as f64 {
+            break;
+        }
+        sum = sum.saturating_add(length);
+        count += 1;
+    }
+    count
 }
 
 /// Many durations of which the middle one is asked for: nearly all fit into half of the memory.
@@ -88,5 +108,14 @@ mod tests {
         assert_eq!(of(&[8, 2]), Some(5));
         assert_eq!(of(&[9, 1, 5]), Some(5));
         assert_eq!(of(&[1, 100, 2, 200]), Some(51));
+    }
+
+    #[test]
+    fn the_longest_that_hold_nine_tenths_count() {
+        assert_eq!(main_count(vec![1, 90, 9]), 1);
+        assert_eq!(main_count(vec![10; 10]), 9);
+        assert_eq!(main_count(Vec::new()), 0);
+        assert_eq!(main_count(vec![50, 40, 5, 5]), 2);
+        assert_eq!((main_count(vec![10, 10, 10]), main_count(vec![i64::MAX; 3])), (3, 1));
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         part.device.set_some("step_mean_ns", mean_ns(device, steady(device)));
         return;
     }
-    of_threads(context.timeline, device, &steps.name, &mut part.device);
+    of_threads(context, device, &steps.name, &mut part.device);
     let steady = of_phases(device, Phases::of_steps(device.window(), steps), steps.steps.len(), &mut part.device);
     of_behind(device, &steps.steps, &steady, &mut part.device);
     of_slow(device, steady.len(), &mut part.device);
@@ -38,7 +38,12 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
 }
 
 /// How many ranges of the name of steps all threads enter that launch work of the device: steps are told of one of them.
-fn of_threads(timeline: &Timeline, device: &DeviceContext, name: &str, facts: &mut Entity) {
+fn of_threads(context: &Context<'_>, device: &DeviceContext, name: &str, facts: &mut Entity) {
+    // Of most programs one thread launches all.
+    if device.passed(context).threads.len() < 2 {
+        return;
+    }
+    let timeline = context.timeline;
     let launching = callers::launch_counts(timeline, &device.ops);
     if launching.len() < 2 || name.is_empty() {
         return;
