@@ -13,8 +13,8 @@ use super::{
 pub(super) type Extract = fn(&Context<'_>, &DeviceContext, &Parents<'_>, &mut DevicePart);
 
 /// Groups that do not depend on each other. Those that ask for no idle time, or do so last, come first.
-pub(super) const GROUPS: [Extract; 5] =
-    [groups_of_events, replay::extract, facts_of_work, facts_of_time, ranges_and_steps];
+pub(super) const GROUPS: [Extract; 6] =
+    [groups_of_events, facts_of_work, replay::extract, facts_of_time, ranges::extract, facts_of_steps];
 
 /// What the device ran.
 fn facts_of_work(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
@@ -72,8 +72,7 @@ fn groups_of_events(context: &Context<'_>, device: &DeviceContext, parents: &Par
     source_lines::extract(context, device, &source_lines::Groups { kernels, copies, waits }, part);
 }
 
-fn ranges_and_steps(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
-    ranges::extract(context, device, parents, part);
+fn facts_of_steps(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
     steps::extract(context, device, parents, part);
     pace::extract(device, &mut part.device);
     phases::extract(context, device, parents, part);

@@ -266,9 +266,10 @@ pub fn extract_view_then<T>(
         without_gpu::extract(context.timeline, &mut run);
         run
     };
-    let of_host = || (of_run(), run::api_uses(&context, &processes));
+    // What waits for the idle time comes last.
+    let of_host = || (run::api_uses(&context, &processes), of_run());
     let facts_of_all = || parallel::both(threads, of_host, of_devices);
-    let ((), ((of_run, of_processes), parts)) =
+    let ((), ((of_processes, of_run), parts)) =
         parallel::both(threads, || context.read_idle(unread, threads), facts_of_all);
     facts.get_mut(run).take_facts(of_run);
     for (process, entity) in of_processes {

@@ -26,7 +26,6 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     facts.set_some("product_version", timeline.source.product_version.clone());
     facts.set_some("schema_version", timeline.source.schema_version.clone());
     facts.set_some("duration_ns", duration(context));
-    devices(context, facts);
     facts.set("process_count", active_processes(context).len() as i64);
     counts(timeline, facts);
     let reached = timeline.reached;
@@ -75,6 +74,8 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     facts.set_some("other_accelerator", timeline.source.other_accelerator);
     facts.set_some("kernel_metric_count", timeline.source.kernel_metric_count);
     notices(timeline, facts);
+    // Last: it waits for the idle time.
+    devices(context, facts);
     run
 }
 
