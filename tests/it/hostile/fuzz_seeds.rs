@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::support::mutate::Random;
-use crate::support::temp;
+use crate::support::{SchemaVersion, scenario, temp};
 
 /// No input may take longer, on a machine that does other things as well.
 const LONGEST: Duration = Duration::from_secs(20);
@@ -31,18 +31,50 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Every seed, and as many changes of each; then others, for as long as the environment says.
-fn run(target: &str, changes: u64, entry: fn(&[u8])) {
-    // The targets ask for temporary folders themselves.
-    temp::root();
+/// What is kept for a target.
+fn seeds_of(target: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(target);
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
     files.sort();
     assert!(!files.is_empty());
-    let seeds: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).unwrap()).collect();
+    files.iter().map(|file| fs::read(file).unwrap()).collect()
+}
+
+/// Reports of the tables that the kept one lacks, which are too large to be kept: samples and stacks of the CPU, operating system and
+/// scheduler, unified memory, MPI, graphs, metrics.
+fn written_reports() -> Vec<Vec<u8>> {
+    let names = [
+        "sampled-hashing",
+        "native-call-stacks",
+        "prints-between-rounds",
+        "sleeps",
+        "unified-memory",
+        "waits-in-mpi",
+        "whole-graphs",
+        "low-sm-active",
+    ];
+    let folder = temp::folder();
+    let write = |name: &str| {
+        let path = folder.path().join(name);
+        scenario(name).write(SchemaVersion::Nsys2025, &path);
+        let bytes = fs::read(path).unwrap();
+        assert!(bytes.len() < LARGEST, "{name} is cut");
+        bytes
+    };
+    names.into_iter().map(write).collect()
+}
+
+/// Every seed, and as many changes of each; then others, for as long as the environment says.
+fn run(target: &str, changes: u64, entry: fn(&[u8])) {
+    run_over(target, &seeds_of(target), changes, entry);
+}
+
+fn run_over(target: &str, seeds: &[Vec<u8>], changes: u64, entry: fn(&[u8])) {
+    // The targets ask for temporary folders themselves.
+    temp::root();
     let try_one = |number: u64| {
         let (_running, start) = (Running(target, number), Instant::now());
-        entry(&input(&seeds, number));
+        entry(&input(seeds, number));
         assert!(start.elapsed() < LONGEST, "{:?}", start.elapsed());
     };
     seeds.iter().for_each(|seed| entry(seed));
@@ -126,7 +158,8 @@ fn change(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
 #[test]
 fn reports() {
     // The tests of mutants change reports far more often.
-    run("sqlite", 3, crate::entries::sqlite);
+    let seeds = [seeds_of("sqlite"), written_reports()].concat();
+    run_over("sqlite", &seeds, 3, crate::entries::sqlite);
 }
 
 #[test]
