@@ -27,6 +27,8 @@ pub const MAX_RANGE_LABEL_COUNT: usize = 500_000;
 pub const MAX_CALL_NAME_COUNT: usize = 10_000;
 /// Different places in the program's own code that calls are made at, over all GPUs: the same.
 pub const MAX_CALL_PLACE_COUNT: usize = 1_000_000;
+/// Different frames of the stacks of calls: rows with further ones are not read. Each is kept with its texts while stacks are read.
+pub const MAX_CALL_FRAME_COUNT: usize = 200_000;
 /// Entities of one kind of one device that have facts of their own: rules are asked about each.
 pub const MAX_ENTITY_OF_DEVICE_COUNT: usize = 1_000;
 /// Entities of one kind over all devices: nobody reads ten thousand of them.
@@ -296,6 +298,7 @@ mod tests {
             ("different ranges", vec![count(MAX_RANGE_LABEL_COUNT as u64)]),
             ("different functions that are called", vec![count(MAX_CALL_NAME_COUNT as u64)]),
             ("places in the program's own code", vec![count(MAX_CALL_PLACE_COUNT as u64)]),
+            ("different frames of the stacks of calls", vec![count(MAX_CALL_FRAME_COUNT as u64)]),
             (
                 "kernels, streams",
                 vec![count(MAX_ENTITY_OF_DEVICE_COUNT as u64), count(MAX_ENTITY_OF_KIND_COUNT as u64)],

@@ -6,11 +6,21 @@ use std::sync::Mutex;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Threads(usize);
 
+/// More threads than these win little, and each holds memory of its own: what a review takes is not to depend on the machine.
+const MOST_UNASKED: usize = 8;
+/// GPUs that are looked at side by side at most: each thread then holds lists of its own of what all of them share.
+const MOST_DEVICES_AT_ONCE: usize = 4;
+
 impl Threads {
-    /// As many as asked for, or as the machine has.
+    /// As many as asked for, or as the machine has, up to eight.
     pub(crate) fn new(wanted: Option<usize>) -> Self {
-        let all = || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+        let all = || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get).min(MOST_UNASKED);
         Self(wanted.unwrap_or_else(all).max(1))
+    }
+
+    /// The same for work on GPUs, one each.
+    pub(crate) fn for_devices(self) -> Self {
+        Self(self.0.min(MOST_DEVICES_AT_ONCE))
     }
 
     /// What each of several jobs that run side by side may use.

@@ -133,7 +133,7 @@ struct Reading {
     /// Look at one GPU only, by the number that the report gives it.
     #[arg(long, value_name = "N")]
     device: Option<i64>,
-    /// Threads to work with; as many as the machine has by default.
+    /// Threads to work with; as many as the machine has, up to eight, by default.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
     /// The nsys program that exports .nsys-rep files; looked for on PATH by default.

@@ -111,7 +111,7 @@ impl Progress for () {
 /// How to read.
 #[derive(Debug, Clone, Default)]
 pub struct ReadOptions {
-    /// Threads to read with; as many as the machine has when `None`.
+    /// Threads to read with; as many as the machine has, up to eight, when `None`.
     pub threads: Option<usize>,
     /// The `nsys` program that exports `.nsys-rep` files; looked for on PATH when `None`.
     pub nsys: Option<PathBuf>,

@@ -89,8 +89,9 @@ impl Open {
             self.tuning.trial_count += 1;
             self.tuning.geometries.insert(shape.geometry);
             if let Some(at) = op.call(timeline).and_then(|call| timeline.api.times.get(call as usize)) {
-                let first = self.tuning.launched.map_or(at.start, |launched| launched.start);
-                self.tuning.launched = Some(Interval::new(first, at.end));
+                // Streams need not run in the order of the calls.
+                let known = self.tuning.launched.unwrap_or(at);
+                self.tuning.launched = Some(Interval::new(known.start.min(at.start), known.end.max(at.end)));
             }
         }
         true
@@ -142,7 +143,9 @@ fn runs_of_trials(timeline: &Timeline, device: &DeviceOps, fills: &[Option<Fill>
             streams.remove(&stream).into_iter().for_each(&mut keep);
         }
     }
-    streams.into_values().for_each(keep);
+    let mut left: Vec<(u32, Open)> = streams.into_iter().collect();
+    left.sort_unstable_by_key(|(stream, _)| *stream);
+    left.into_iter().for_each(|(_, open)| keep(open));
     found
 }
 
@@ -183,7 +186,7 @@ fn keep_tried(timeline: &Timeline, device: &DeviceOps, found: &mut Vec<KernelTun
     records.sort_unstable();
     let records_in = |part: Interval| {
         let before = |moment: i64| records.partition_point(|at| *at < moment);
-        before(part.end) - before(part.start)
+        before(part.end).saturating_sub(before(part.start))
     };
     found.retain(|tuning| {
         let has_events = tuning.launched.is_some_and(|launched| records_in(launched) >= tuning.trial_count);

@@ -144,8 +144,12 @@ fn set_time<'names, I: Iterator<Item = (NameId, i64)>>(
     names.sort_unstable();
     names.dedup();
     let of = |name: NameId| calls().filter(move |(of, _)| *of == name).map(|(_, ns)| ns);
-    let times: Vec<(i64, NameId)> =
-        names.into_iter().map(|name| (of(name).fold(0_i64, i64::saturating_add), name)).collect();
+    let mut times: Vec<(i64, NameId)> = names.into_iter().map(|name| (0, name)).collect();
+    for (name, ns) in calls() {
+        if let Ok(place) = times.binary_search_by_key(&name, |(_, known)| *known) {
+            times[place].0 = times[place].0.saturating_add(ns);
+        }
+    }
     facts.set("call_round_call_ns", times.iter().map(|(ns, _)| *ns).fold(0_i64, i64::saturating_add));
     set_pool(times.iter().map(|(_, name)| *name), &calls, &text, facts);
     let Some((most_ns, most)) = times.into_iter().max() else { return };

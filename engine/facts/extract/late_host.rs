@@ -13,7 +13,7 @@ use crate::timeline::columns::{Label, RangeKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::near::Near;
 use crate::timeline::peers::is_mpi_call;
-use crate::timeline::{NameId, Timeline};
+use crate::timeline::{NameId, Timeline, Times};
 
 /// How calls go on, behind the name of the API, after which the device tells the host of its work. They stand for all that follows:
 /// a graph runs such functions as often as it is launched.
@@ -139,7 +139,7 @@ pub(super) fn extract(
 
 fn walk(context: &Context<'_>, device: &DeviceContext) -> Held {
     let timeline = context.timeline;
-    let mut waits = Waits::new(waits(context, device));
+    let mut waits = waits(context, device);
     let mut held = Held::default();
     let (mut busy_from, mut until, mut held_from) = (None, i64::MIN, None);
     let mut last_call = None;
@@ -171,7 +171,7 @@ fn walk(context: &Context<'_>, device: &DeviceContext) -> Held {
 
 /// When threads of the processes that use the device are in calls that wait for it, or may do so: the calls of the API, launches into
 /// a full queue, and what waits for others.
-fn waits(context: &Context<'_>, device: &DeviceContext) -> [Vec<Interval>; 3] {
+fn waits<'all>(context: &'all Context<'_>, device: &DeviceContext) -> Waits<'all> {
     let timeline = context.timeline;
     let mut busy = Followed::new(&device.tally.busy);
     // A call that asks for work may wait until the queue of the device has room.
@@ -182,44 +182,71 @@ fn waits(context: &Context<'_>, device: &DeviceContext) -> [Vec<Interval>; 3] {
             || waits_for_room(timeline.api.times.at(*call as usize))
     };
     let calls = device.telling_calls(context).filter(may_wait);
-    let calls = calls.map(|call| timeline.api.times.at(call as usize));
     let launches = launches_into_full_queue(timeline, device);
-    [calls.collect(), launches, waits_for_others(context, device).collect()]
+    Waits::new(&timeline.api.times, [calls.collect(), launches], waits_for_others(context, device).collect())
 }
 
 /// Waits, of which is asked in the order of time.
-struct Waits([Rows; 3]);
+struct Waits<'all> {
+    /// Those that are calls, by their indices: each GPU has a list of most calls of a recording.
+    calls: [Rows<CallWaits<'all>>; 2],
+    others: Rows<Vec<Interval>>,
+}
 
-/// Some of them.
-struct Rows {
-    /// By start.
-    list: Vec<Interval>,
+/// A list of waits by start.
+trait Listed {
+    fn at(&self, index: usize) -> Option<Interval>;
+}
+
+impl Listed for Vec<Interval> {
+    fn at(&self, index: usize) -> Option<Interval> {
+        self.get(index).copied()
+    }
+}
+
+/// Calls that wait.
+struct CallWaits<'all> {
+    times: &'all Times,
+    calls: Vec<u32>,
+}
+
+impl Listed for CallWaits<'_> {
+    fn at(&self, index: usize) -> Option<Interval> {
+        self.calls.get(index).map(|call| self.times.at(*call as usize))
+    }
+}
+
+/// How far such a list was read.
+struct Rows<L> {
+    list: L,
     next: usize,
     /// When the last of those ends that have begun.
     until: i64,
 }
 
-impl Waits {
-    fn new(lists: [Vec<Interval>; 3]) -> Self {
-        Self(lists.map(|mut list| {
-            list.retain(|wait| wait.len_ns() > 0);
-            // Rows of one table mostly are in order.
-            if !list.is_sorted_by_key(|wait| wait.start) {
-                list.sort_unstable_by_key(|wait| wait.start);
-            }
-            Rows { list, next: 0, until: i64::MIN }
-        }))
+impl<'all> Waits<'all> {
+    fn new(times: &'all Times, calls: [Vec<u32>; 2], mut others: Vec<Interval>) -> Self {
+        let calls = calls.map(|mut calls| {
+            calls.retain(|call| times.at(*call as usize).len_ns() > 0);
+            // Those of each thread are in order: this sort makes use of that.
+            calls.sort_by_key(|call| times.start(*call as usize));
+            Rows { list: CallWaits { times, calls }, next: 0, until: i64::MIN }
+        });
+        others.retain(|wait| wait.len_ns() > 0);
+        others.sort_by_key(|wait| wait.start);
+        Self { calls, others: Rows { list: others, next: 0, until: i64::MIN } }
     }
 
     /// Whether any of them lies in a time, of which neither the begin nor the end is earlier than in the one before.
     fn overlap(&mut self, time: Interval) -> bool {
-        self.0.iter_mut().any(|rows| rows.overlap(time))
+        let [one, other] = &mut self.calls;
+        one.overlap(time) || other.overlap(time) || self.others.overlap(time)
     }
 }
 
-impl Rows {
+impl<L: Listed> Rows<L> {
     fn overlap(&mut self, time: Interval) -> bool {
-        while let Some(wait) = self.list.get(self.next).filter(|wait| wait.start < time.end) {
+        while let Some(wait) = self.list.at(self.next).filter(|wait| wait.start < time.end) {
             self.until = self.until.max(wait.end);
             self.next += 1;
         }
@@ -228,7 +255,7 @@ impl Rows {
 }
 
 /// The calls before which so much stood before the device that each may have waited for room, if only for a short kernel.
-fn launches_into_full_queue(timeline: &Timeline, device: &DeviceContext) -> Vec<Interval> {
+fn launches_into_full_queue(timeline: &Timeline, device: &DeviceContext) -> Vec<u32> {
     let (mut starts, mut last_call, mut full) = ([i64::MIN; FULL_QUEUE_CALLS], None, Vec::new());
     // The place of the oldest of them, which the next one takes.
     let mut oldest = 0;
@@ -237,7 +264,7 @@ fn launches_into_full_queue(timeline: &Timeline, device: &DeviceContext) -> Vec<
         last_call = Some(call);
         let times = timeline.api.times.at(call as usize);
         if starts[oldest] > times.start {
-            full.push(times);
+            full.push(call);
         }
         starts[oldest] = op.start;
         oldest = (oldest + 1) % FULL_QUEUE_CALLS;
@@ -319,7 +346,8 @@ mod tests {
     fn waits_that_began_earlier_are_found_as_long_as_they_last() {
         let [late, first, within, empty] =
             [(50, 60), (0, 40), (5, 10), (42, 42)].map(|(start, end)| Interval::new(start, end));
-        let mut waits = Waits::new([vec![empty, late, within], vec![first], Vec::new()]);
+        let times: Times = [late, empty, within].into_iter().collect();
+        let mut waits = Waits::new(&times, [vec![1, 0, 2], Vec::new()], vec![empty, first]);
         let times = [(0, 0), (0, 3), (20, 30), (40, 45), (40, 50), (41, 51), (55, 80), (60, 90)];
         let found = times.map(|(start, end)| waits.overlap(Interval::new(start, end)));
         assert_eq!(found, [false, true, true, false, false, true, true, false]);

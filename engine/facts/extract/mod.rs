@@ -209,7 +209,7 @@ pub fn extract(timeline: &Timeline, scope: &Scope) -> Result<Facts, ScopeError> 
     extract_with(timeline, scope, None)
 }
 
-/// The same, with a number of threads; as many as the machine has when `None`. The facts do not depend on it.
+/// The same, with a number of threads; as many as the machine has, up to eight, when `None`. The facts do not depend on it.
 ///
 /// # Errors
 /// As for [`extract`].
@@ -255,7 +255,7 @@ pub fn extract_view_then<T>(
     let devices = || context.devices.iter().zip(&parents);
     let jobs: Vec<_> = GROUPS.iter().flat_map(|extract| devices().map(move |device| (device, extract))).collect();
     let of_devices = || {
-        parallel::map(threads, &jobs, |((device, parents), extract)| {
+        parallel::map(threads.for_devices(), &jobs, |((device, parents), extract)| {
             let mut part = DevicePart::new();
             extract(&context, device, parents, &mut part);
             part
@@ -344,11 +344,11 @@ impl<'timeline> Context<'timeline> {
         let tell = || phases::tell(timeline, &calls, &mut ops, view, threads);
         let mut told = parallel::both(threads, lay_out, tell).1?;
         let launch_shapes = LaunchShapes::new(timeline);
-        let within = threads.within(ops.len());
+        let within = threads.within(threads.for_devices().at_most(ops.len()));
         let work =
             PassWork { timeline, calls: &calls, launch_shapes: &launch_shapes, busiest: &busiest, threads: within };
         phases::add_before(&work, &mut ops, &mut told);
-        let passes = parallel::map(threads, &ops, |ops| DevicePass::new(&work, ops));
+        let passes = parallel::map(threads.for_devices(), &ops, |ops| DevicePass::new(&work, ops));
         let (unread, passes): (Vec<Unread>, Vec<DevicePass>) = passes.into_iter().unzip();
         let is_narrowed = *scope != Scope::All;
         let mut context = Self {

@@ -3,6 +3,8 @@
 
 use std::cmp::Reverse;
 
+use foldhash::HashSet;
+
 use super::projection::told_name;
 use super::spent::{MOST_ASKING, Sampled, Spent, asks_only};
 use super::{Context, DeviceContext};
@@ -14,7 +16,7 @@ use crate::timeline::api::{ApiClass, MemoryCall, memory_call};
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
-use crate::timeline::{Timeline, modules};
+use crate::timeline::{NameId, Timeline, modules};
 
 /// A shorter first call of CUDA sets up little: a context takes tens of milliseconds.
 const LEAST_SET_UP_NS: i64 = 30_000_000;
@@ -165,19 +167,27 @@ fn idle_free_ns(context: &Context<'_>, main: u32, before: Interval, name: &str) 
     }
     let timeline = context.timeline;
     let times = |call: &u32| timeline.api.times.at(*call as usize);
-    let name_of = |call: &u32| timeline.api.name.get(*call as usize).map(|own| without_folders(timeline.name(*own)));
-    let allocates = |call: &&u32| {
-        let kind = name_of(call).map_or(MemoryCall::Other, |name| memory_call(&name));
+    // By name: there may be a million calls, of few names.
+    let names_that = |fits: &dyn Fn(&str) -> bool| -> HashSet<NameId> {
+        let names = context.api_names().iter().map(|(own, _)| *own);
+        names.filter(|own| fits(&without_folders(timeline.name(*own)))).collect()
+    };
+    let allocating = names_that(&|own| {
+        let kind = memory_call(own);
         matches!(kind, MemoryCall::HostPin | MemoryCall::DeviceAllocate | MemoryCall::Managed | MemoryCall::Pool)
+    });
+    let freeing = names_that(&|own| own == name);
+    let is_of = |names: &HashSet<NameId>, call: &u32| {
+        timeline.api.name.get(*call as usize).is_some_and(|own| names.contains(own))
     };
     let first_of = |thread: &u32| {
-        let calls = context.calls.of_thread(*thread).iter();
-        calls.take_while(|call| times(call).start < before.end).find(allocates).map(|call| times(call).start)
+        let mut calls = context.calls.of_thread(*thread).iter().take_while(|call| times(call).start < before.end);
+        calls.find(|call| is_of(&allocating, call)).map(|call| times(call).start)
     };
     let threads = context.threads_of(timeline.process_of(main)).iter();
     let allocated_at = threads.filter_map(first_of).min().unwrap_or(before.end);
     let calls = context.calls.of_thread(main).iter().take_while(|call| times(call).start < allocated_at);
-    calls.filter(|call| name_of(call).as_deref() == Some(name)).map(|call| times(call).overlap_ns(before)).sum()
+    calls.filter(|call| is_of(&freeing, call)).map(|call| times(call).overlap_ns(before)).sum()
 }
 
 /// How long the first call of the process takes there, where it has that name and could set CUDA up; `None` where another thread makes it.

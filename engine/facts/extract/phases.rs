@@ -294,10 +294,12 @@ pub(super) fn tell(
     let is_steady = view.phase == Some(Phase::Steady);
     let pause = if is_steady { pause::cut(timeline, ops) } else { None };
     let last_pages = if is_steady { last_pages::cut(timeline, ops) } else { Vec::new() };
-    let mut all_found = parallel::map(threads, ops.iter(), |ops| found(timeline, (calls, &marks), ops, view));
+    let mut all_found =
+        parallel::map(threads.for_devices(), ops.iter(), |ops| found(timeline, (calls, &marks), ops, view));
     one_window::align(ops, &mut all_found);
     let found = ops.iter_mut().zip(all_found);
-    let mut told = parallel::map(threads, found, |(ops, found)| Told::new(timeline, &marks, ops, (view, found)));
+    let mut told =
+        parallel::map(threads.for_devices(), found, |(ops, found)| Told::new(timeline, &marks, ops, (view, found)));
     if let Some(name) = &view.step
         && told.iter().all(|told| told.steps.is_none())
     {

@@ -12,6 +12,7 @@ use super::frames::{self, MAX_BYTES, Rank};
 use super::info::has_rows;
 use super::rows::Table;
 use super::whose_stack::{CallKey, Innermost, NamedCall, NamedCalls, Row, chains_of_calls};
+use crate::limits::MAX_CALL_FRAME_COUNT;
 use crate::timeline::builder::Limits;
 use crate::timeline::{CallLocations, NONE, SourceLocation, ThreadRanges, Timeline};
 
@@ -67,11 +68,11 @@ pub(super) fn locations(
         return Ok(Located::default());
     }
     let mut frames = Frames::read(db, schema, root, limits)?;
+    let beyond = frames.beyond + schema.count(db, CHAINS)?.saturating_sub(limits.rows);
     if frames.list.is_empty() {
-        return Ok(Located::default());
+        return Ok(Located { beyond, ..Located::default() });
     }
     let chains = Chains::read(db, schema, &frames, limits)?;
-    let beyond = schema.count(db, CHAINS)?.saturating_sub(limits.rows);
     let rows = rows(db, schema, (&chains, &mut frames.calls), limits)?;
     let mut calls = chains_of_calls(rows, |chain| chains.get(chain).map(|chain| chain.named));
     calls.retain(|row| chains.location(row.chain).is_some());
@@ -113,14 +114,19 @@ struct Frames {
     /// The frames that are calls of CUDA.
     in_call: HashMap<FrameKey, NamedCall>,
     calls: NamedCalls,
+    /// Rows with frames beyond the limit.
+    beyond: u64,
 }
 
 impl Frames {
     fn read(db: &Connection, schema: &Schema, root: Option<&Path>, limits: &Limits) -> rusqlite::Result<Self> {
-        let mut keys: HashSet<FrameKey> = HashSet::default();
+        let (mut keys, mut frames): (HashSet<FrameKey>, Self) = Default::default();
+        let most = limits.names.min(MAX_CALL_FRAME_COUNT);
         schema.each(db, &schema.select(CHAINS, &ROW), limits.rows, |cells| {
-            if keys.len() < limits.names {
+            if keys.len() < most {
                 keys.insert(key(cells));
+            } else {
+                frames.beyond += u64::from(!keys.contains(&key(cells)));
             }
         })?;
         let wanted = keys.iter().flat_map(|(symbol, module)| [*symbol, *module]).flatten().collect();
@@ -128,7 +134,6 @@ impl Frames {
         let mut keys: Vec<FrameKey> = keys.into_iter().collect();
         keys.sort_unstable();
         let mut indices: HashMap<SourceLocation, u32> = HashMap::default();
-        let mut frames = Self::default();
         for key in keys {
             let text = |id: Option<i64>| id.and_then(|id| texts.get(&id)).map(String::as_str);
             let (symbol, module) = (text(key.0), text(key.1));

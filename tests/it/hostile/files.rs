@@ -9,7 +9,7 @@ use predicates::str::contains;
 
 use crate::support::cli::{self, Printed, coldspot_in};
 use crate::support::project::Project;
-use crate::support::{fixtures, temp};
+use crate::support::{SchemaVersion, fixtures, scenario, temp};
 
 fn healthy() -> String {
     fixtures().join("healthy.sqlite").display().to_string()
@@ -269,4 +269,34 @@ fn a_pipe_that_nobody_reads_is_no_wait_without_an_end() {
         assert!(reader.join().unwrap() == whole);
     });
     assert!(std::os::unix::fs::FileTypeExt::is_fifo(&std::fs::metadata(&pipe).unwrap().file_type()));
+}
+
+#[test]
+fn numbers_that_no_run_has_are_written_so_that_they_can_be_read() {
+    for change in [
+        "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET streamId = 1 << 57",
+        "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET bytes = 1 << 55",
+        "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET bytes = 1 << 62",
+    ] {
+        let project = Project::empty();
+        scenario("pageable-copies").write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+        rusqlite::Connection::open(project.path().join("run.sqlite")).unwrap().execute_batch(change).unwrap();
+        let facts = project.coldspot(&["facts", "run.sqlite", "--format", "json"]).success().out();
+        project.write("facts.json", facts);
+        project.coldspot(&["review", "facts.json"]).success();
+    }
+}
+
+#[test]
+fn trials_whose_calls_go_back_in_time_are_trials_all_the_same() {
+    let project = Project::empty();
+    scenario("kernel-is-tuned").write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+    let count = || project.facts()["devices"][0]["kernel_tuning_trial_count"].clone();
+    let in_order = count();
+    assert!(in_order.as_i64() > Some(0), "{in_order}");
+    let back = "CREATE TABLE ids AS SELECT max(correlationId) + min(correlationId) s FROM CUPTI_ACTIVITY_KIND_KERNEL;
+        UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET correlationId = (SELECT s FROM ids) - correlationId;
+        DROP TABLE ids;";
+    rusqlite::Connection::open(project.path().join("run.sqlite")).unwrap().execute_batch(back).unwrap();
+    assert_eq!(count(), in_order);
 }

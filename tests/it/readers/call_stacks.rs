@@ -190,3 +190,20 @@ fn stacks_of_compiled_code_name_the_function_that_made_a_call() {
         assert!(!review.contains("somebody"), "{review}");
     }
 }
+
+/// The rows of stacks, read with one limit of different frames.
+#[test]
+fn frames_beyond_the_limit_tell_nothing_and_are_counted() {
+    let project = Project::empty();
+    scenario("native-call-stacks").write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+    let of = |arguments: &[&str]| {
+        let all = [&["facts", "run.sqlite", "--format", "json"], arguments].concat();
+        project.coldspot(&all).success().json()["runs"][0]["unread_row_count"].clone()
+    };
+    assert_eq!(of(&[]), Value::Null);
+    let rows = of(&["--limit", "names=1"]).as_i64().unwrap();
+    let db = rusqlite::Connection::open(project.path().join("run.sqlite")).unwrap();
+    let frames = "SELECT count(*) FROM CUDA_CALLCHAINS, (SELECT symbol s, module m FROM CUDA_CALLCHAINS LIMIT 1) \
+        WHERE symbol IS NOT s OR module IS NOT m";
+    assert_eq!(rows, db.query_row(frames, [], |row| row.get::<_, i64>(0)).unwrap());
+}

@@ -40,6 +40,7 @@ pub const CASES: &[(&str, Make)] = &[
     ("correlations", correlations),
     ("cpu-samples", cpu_samples),
     ("deep-stacks", deep_stacks),
+    ("call-frames", call_frames),
     ("compilers", compilers),
     ("played-threads", played_threads),
     ("played-streams", played_streams),
@@ -387,6 +388,16 @@ fn deep_stacks(path: &Path, rows: i64) {
     Connection::open(path).unwrap().execute_batch(SAMPLES).unwrap();
     let samples = "COMPOSITE_EVENTS n, n * 100000 - 50000, TID";
     more(path, rows, &[samples, "SAMPLING_CALLCHAINS n % 10, n / 10, n % 3 + 1, n % 2 + 1"]);
+}
+
+/// Every call has a stack, each frame of which names another call.
+fn call_frames(path: &Path, rows: i64) {
+    write(path, rows, &[KERNELS, LAUNCHES]);
+    let columns = "ALTER TABLE CUPTI_ACTIVITY_KIND_RUNTIME ADD COLUMN callchainId;
+        UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET callchainId = correlationId;
+        CREATE TABLE CUDA_CALLCHAINS (id, stackDepth, symbol, module);";
+    Connection::open(path).unwrap().execute_batch(columns).unwrap();
+    more(path, rows, &["StringIds n + 10, 'cudaCall' || n", "CUDA_CALLCHAINS n, 0, n + 10, 1"]);
 }
 
 /// Marked steps of so many kernels each.
