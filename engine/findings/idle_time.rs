@@ -120,17 +120,17 @@ pub(super) fn bound_copies(context: &Context<'_>, occurrences: &mut [Occurrence<
 
 /// Says of findings that claim idle time without a replay where they claim time that those before them claim as well: with them
 /// it is no more than all idle time of the device. What a replay says is of a round: then what all win together is told of that, and
-/// no second total of the window beside it.
+/// no second total of the window beside it; nor is there one where a finding claims work of the device as well.
 pub(super) fn note_shared(facts: &Facts, findings: &mut [Finding]) {
     let mut claimed: BTreeMap<EntityId, (i64, bool)> = BTreeMap::new();
     for finding in findings.iter_mut().filter(|finding| finding.severity > Severity::Info) {
         let Some(device) = finding.subject.device.as_ref().map(|device| device.entity) else { continue };
         let Some(gain) = finding.gain.as_mut().filter(|gain| is_idle(&gain.account)) else { continue };
         let Some(idle_ns) = facts.get(device).int(Account::Idle.fact()) else { continue };
-        let (before_ns, is_replayed) = claimed.entry(device).or_default();
+        let (before_ns, has_other_total) = claimed.entry(device).or_default();
         let all_ns = before_ns.saturating_add(gain.of_account_ns());
-        *is_replayed |= gain.replayed.is_some();
-        if *before_ns > 0 && all_ns > idle_ns && !*is_replayed {
+        *has_other_total |= gain.replayed.is_some() || gain.beside_ns > 0;
+        if *before_ns > 0 && all_ns > idle_ns && !*has_other_total {
             gain.shared_ns = Some(idle_ns);
         }
         *before_ns = all_ns;

@@ -204,7 +204,7 @@ impl DeviceOps {
     }
 
     /// The same as a list.
-    pub(super) fn list(&self) -> &[Op] {
+    pub(crate) fn list(&self) -> &[Op] {
         &self.ops
     }
 

@@ -19,6 +19,8 @@ const LEAST_FILL_THREADS: i64 = LEAST_FILL_BYTES / 16;
 const FILL_WORD: &str = "fill";
 /// What calls that record an event begin with behind the prefix of their API.
 const EVENT_RECORD: &str = "EventRecord";
+/// So many copies may lie before the first trial of a kernel.
+const MOST_PREPARING: usize = 4;
 /// So many other kernels may lie between two trials, as what puts back what a trial wrote.
 const MOST_BETWEEN: usize = 2;
 
@@ -37,6 +39,24 @@ pub struct KernelTuning {
     pub geometries: HashSet<u32>,
     /// When the first of them was launched, and the last; `None` where no call is known.
     launched: Option<Interval>,
+}
+
+impl KernelTuning {
+    /// Takes the pauses on both sides as its own, with copies right before the first fill: the tuner prepares trials, and looks at what
+    /// they took.
+    fn reach_out(&mut self, device: &DeviceOps) {
+        let ops = device.list();
+        let first = ops.partition_point(|op| op.start < self.device.start);
+        let before = ops[..first].iter().rev().take(MOST_PREPARING);
+        let copy_count = before.take_while(|op| op.kind == OpKind::Copy).count();
+        if let Some(begun) = first.checked_sub(copy_count + 1).and_then(|last| ops.get(last)) {
+            self.device.start = self.device.start.min(begun.end);
+        }
+        let behind = ops.partition_point(|op| op.start < self.device.end);
+        if let Some(next) = ops.get(behind) {
+            self.device.end = next.start;
+        }
+    }
 }
 
 /// What fills: the kind of the operation, the name and the size.
@@ -107,6 +127,7 @@ pub fn kernel_tunings(timeline: &Timeline, device: &DeviceOps) -> Vec<KernelTuni
     }
     let mut found = runs_of_trials(timeline, device, &fills);
     keep_tried(timeline, device, &mut found);
+    found.iter_mut().for_each(|tuning| tuning.reach_out(device));
     found.sort_by_key(|tuning| tuning.device.start);
     found
 }
