@@ -236,6 +236,20 @@ const COUNTS: &[Fact] = &[
         "Launches of kernels of PyTorch's optimizers with `fused=True`, by their names.",
     ),
     fact(
+        "has_products",
+        Bool,
+        CudaTrace,
+        Incomparable,
+        "Whether a kernel of the window is a matrix product by its name.",
+    ),
+    fact(
+        "has_convolutions",
+        Bool,
+        CudaTrace,
+        Incomparable,
+        "Whether a kernel of the window is of a convolution by its name: the product, or what changes tensors around it.",
+    ),
+    fact(
         "tensor_copy_launch_count",
         Int,
         CudaTrace,

@@ -19,6 +19,8 @@ pub(super) struct Traits {
     pub(super) is_matrix_product: bool,
     pub(super) is_tensor_copy: bool,
     pub(super) is_transpose: bool,
+    /// It is of a convolution: the product, or what changes tensors around it.
+    pub(super) is_of_convolution: bool,
     pub(super) is_elementwise: bool,
     /// It applies a function to each element of one tensor.
     pub(super) is_activation: bool,
@@ -63,6 +65,7 @@ const NAMELESS: &str = r"(?i)^(device_?)?kernel\d*$";
 /// What changes tensors for a convolution by Winograd's method, and back: the product lies between these.
 const WINOGRAD_TRANSFORM: &str = r"winograd(Forward|Backward|Wgrad)(Data|Filter|Output|Delta)\d|generateWinogradTiles";
 const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTransform|nchwAddPadding";
+const CONVOLUTION: &str = r"(?i)convol|conv[123]d|[sh]cudnn|fprop|[dw]grad|winograd|nchwToNhwc|nhwcToNchw";
 /// Fusions of Inductor, and those of them that do nothing but move elements: they are named after all that is fused.
 const FUSION: &str = r"^triton_\w+_fused_";
 const MOVING_FUSION: &str = r"^triton_poi_fused(_+(as_strided|cat|clone|contiguous|copy|expand|permute|reshape|select|slice|split|squeeze|stack|t|to_copy|transpose|unsafe_view|unsqueeze|view))+_\d+$";
@@ -133,6 +136,7 @@ pub(super) struct Patterns {
     nameless: Regex,
     tensor_copy: Regex,
     transpose: Regex,
+    convolution: Regex,
     fusion: Regex,
     moving_fusion: Regex,
     typed_convolution: Regex,
@@ -163,6 +167,7 @@ impl Patterns {
             nameless: compiled(NAMELESS)?,
             tensor_copy: compiled(TENSOR_COPY)?,
             transpose: compiled(TRANSPOSE)?,
+            convolution: compiled(CONVOLUTION)?,
             fusion: compiled(FUSION)?,
             moving_fusion: compiled(MOVING_FUSION)?,
             typed_convolution: compiled(TYPED_CONVOLUTION)?,
@@ -228,6 +233,7 @@ impl Patterns {
             is_tensor_copy: self.tensor_copy.is_match(short),
             is_transpose: self.transpose.is_match(short)
                 && (!self.fusion.is_match(short) || self.moving_fusion.is_match(short)),
+            is_of_convolution: self.convolution.is_match(short),
             is_elementwise,
             is_activation: role == Role::Elementwise && self.activation.is_match(short),
             precision,

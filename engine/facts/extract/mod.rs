@@ -41,6 +41,7 @@ mod late_starts;
 mod launch_shapes;
 mod launches;
 mod lead;
+mod local_memory;
 mod locked_turns;
 mod made_again;
 mod metrics;
