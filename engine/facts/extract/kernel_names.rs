@@ -50,7 +50,7 @@ impl Traits {
 /// Names of collectives: kernels of NCCL, RCCL and HCCL, NVSHMEM, and the one-shot reductions of serving engines.
 const COMMUNICATION: &str = r"(?i)nccl|rccl|hccl|^(nvshmem|mscclKernel)|cross_device_reduce|one_shot_all_reduce|two_shot_all_reduce|multimem_all_reduce|all_reduce_(one|two)_shot";
 /// Of these, what the ledger counts as communication: kernels of the libraries, and the reductions across devices of vLLM and SGLang,
-/// which do nothing but move and add. The rest, kernels of NVSHMEM and MSCCL and one-shot reductions, may compute as well: they count as compute, as they do in
+/// and those of DeepEP ([`EXPERTS`]), which do nothing but move and add. The rest, kernels of NVSHMEM and MSCCL and one-shot reductions, may compute as well: they count as compute, as they do in
 /// the sums of other tools.
 const COLLECTIVE: &str = r"(?i)nccl|rccl|hccl|cross_device_reduce|all_reduce_(one|two)_shot";
 /// Kernels of DeepEP, which send tokens to the GPUs of their experts and back: on few blocks, so that others compute beside them.
@@ -228,7 +228,7 @@ impl Patterns {
         };
         Traits {
             is_communication: self.communication.is_match(short) || self.experts.is_match(beginning(full)),
-            is_collective: self.collective.is_match(short),
+            is_collective: self.collective.is_match(short) || self.experts.is_match(beginning(full)),
             is_matrix_product,
             is_tensor_copy: self.tensor_copy.is_match(short),
             is_transpose: self.transpose.is_match(short)
@@ -319,7 +319,7 @@ mod tests {
         let multicast = of("multimem_all_reduce_kernel");
         assert!(multicast.is_communication && !multicast.is_collective);
         let combine = patterns.traits("combine", "void dpsk::ep::internode::combine<bool, 4>(int)");
-        assert!(combine.is_communication && !combine.is_collective);
+        assert!(combine.is_communication && combine.is_collective);
         assert!(!patterns.traits("combine", "void step::internode::combine(int)").is_communication);
         assert!(!of("vectorized_elementwise_kernel").is_communication);
         assert!(of("vectorized_elementwise_kernel").is_elementwise);

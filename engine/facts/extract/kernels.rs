@@ -9,7 +9,10 @@ use super::launches::{Launches, Shape, Spread};
 use super::once::OfShape;
 use super::stats::{clamped, median_ns};
 use super::tally::{KernelTally, launch_shape};
-use super::{Context, DeviceContext, DevicePart, Parents, kernel_names, local_memory, product_casts, tried, widths};
+use super::{
+    Context, DeviceContext, DevicePart, Parents, copied_tensors, kernel_names, local_memory, product_casts, tried,
+    widths,
+};
 use crate::facts::{Entity, EntityKind};
 use crate::timeline::occupancy;
 use crate::timeline::union::Union;
@@ -35,6 +38,7 @@ pub(super) fn extract(
     let mut sums = sums(context, device, &of_shapes);
     sums.sort_by(|a, b| b.sum_ns.cmp(&a.sum_ns).then_with(|| timeline.name(a.name).cmp(timeline.name(b.name))));
     tensor_copies(context, &sums, &mut part.device);
+    copied_tensors::extract(context, device, &mut part.device);
     product_casts::extract(context, device, &mut part.device);
     part.keep(&mut sums, context.max_entities());
     let mut indices = HashMap::default();

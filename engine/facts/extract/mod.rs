@@ -15,6 +15,7 @@ mod chains;
 mod collectives;
 mod communication;
 mod compiled;
+mod copied_tensors;
 mod copies;
 mod copying_range;
 mod cpu_operators;
