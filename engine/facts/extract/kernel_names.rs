@@ -65,6 +65,8 @@ const NAMELESS: &str = r"(?i)^(device_?)?kernel\d*$";
 /// What changes tensors for a convolution by Winograd's method, and back: the product lies between these.
 const WINOGRAD_TRANSFORM: &str = r"winograd(Forward|Backward|Wgrad)(Data|Filter|Output|Delta)\d|generateWinogradTiles";
 const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTransform|nchwAddPadding";
+/// What changes the type of elements on the way does more than change the layout.
+const CAST: &str = r"(?i)cast|quant";
 const CONVOLUTION: &str = r"(?i)convol|conv[123]d|[sh]cudnn|fprop|[dw]grad|winograd|nchwToNhwc|nhwcToNchw";
 /// Fusions of Inductor, and those of them that do nothing but move elements: they are named after all that is fused.
 const FUSION: &str = r"^triton_\w+_fused_";
@@ -136,6 +138,7 @@ pub(super) struct Patterns {
     nameless: Regex,
     tensor_copy: Regex,
     transpose: Regex,
+    cast: Regex,
     convolution: Regex,
     fusion: Regex,
     moving_fusion: Regex,
@@ -167,6 +170,7 @@ impl Patterns {
             nameless: compiled(NAMELESS)?,
             tensor_copy: compiled(TENSOR_COPY)?,
             transpose: compiled(TRANSPOSE)?,
+            cast: compiled(CAST)?,
             convolution: compiled(CONVOLUTION)?,
             fusion: compiled(FUSION)?,
             moving_fusion: compiled(MOVING_FUSION)?,
@@ -232,6 +236,7 @@ impl Patterns {
             is_matrix_product,
             is_tensor_copy: self.tensor_copy.is_match(short),
             is_transpose: self.transpose.is_match(short)
+                && !self.cast.is_match(short)
                 && (!self.fusion.is_match(short) || self.moving_fusion.is_match(short)),
             is_of_convolution: self.convolution.is_match(short),
             is_elementwise,
@@ -321,6 +326,11 @@ mod tests {
         let combine = patterns.traits("combine", "void dpsk::ep::internode::combine<bool, 4>(int)");
         assert!(combine.is_communication && combine.is_collective);
         assert!(!patterns.traits("combine", "void step::internode::combine(int)").is_communication);
+        assert!(of("permute102_kernel").is_transpose && !of("per_channel_cast_and_transpose").is_transpose);
+        let convolutions =
+            ["implicit_convolve_sgemm", "nchwToNhwcKernel", "dgrad2d_c1_k1_nchw_kernel", "volta_scudnn_128x32"];
+        assert!(convolutions.into_iter().all(|name| of(name).is_of_convolution));
+        assert!(!of("convert_fp16").is_of_convolution && !of("ampere_sgemm_128x64_tn").is_of_convolution);
         assert!(!of("vectorized_elementwise_kernel").is_communication);
         assert!(of("vectorized_elementwise_kernel").is_elementwise);
         assert!(of("ampere_sgemm_128x64_tn").is_matrix_product);
