@@ -26,6 +26,9 @@ const FEW_WAVES: f64 = 2.0;
 /// In the names of kernels that PyTorch launches for a list of tensors.
 const MANY_TENSORS: &str = "multi_tensor_apply";
 
+/// In the names of kernels of cuDNN that convolve by Winograd's method.
+const WINOGRAD: &str = "winograd";
+
 /// Fewer recurrent cells in a step are no sequence.
 const MIN_CELL_COUNT: usize = 16;
 
@@ -188,6 +191,12 @@ impl<'all> Setting<'all> {
     pub(super) fn is_of_many_tensors(&self, op: &Op) -> bool {
         let timeline = self.subject.timeline;
         op.kind == OpKind::Kernel && timeline.name(timeline.kernels.shape_of(op.index).full_name).contains(MANY_TENSORS)
+    }
+
+    /// Whether a kernel convolves by Winograd's method.
+    pub(super) fn is_winograd(&self, op: &Op) -> bool {
+        let timeline = self.subject.timeline;
+        op.kind == OpKind::Kernel && timeline.name(timeline.kernels.shape_of(op.index).name).contains(WINOGRAD)
     }
 
     /// Whether a kernel only copies a tensor into another type or layout.

@@ -48,6 +48,9 @@ pub struct Kernels {
     pub shape: Vec<u32>,
     /// What was launched, each once.
     pub shapes: Vec<KernelShape>,
+    /// The local memory that their context holds while they run, for all threads that the device has room for, in KiB. Zero: the report
+    /// does not say.
+    pub local_memory_kib: Vec<u32>,
 }
 
 impl Kernels {

@@ -17,6 +17,8 @@ pub struct Details {
     pub products: OfKernels<Product>,
     /// What kernels join.
     pub joined: OfKernels<Joined>,
+    /// What kernels copy within the device, into another type or layout.
+    pub copied: OfKernels<Copied>,
     /// What communication kernels move.
     pub collectives: OfKernels<Collective>,
     /// The numbers of steps whose ranges go by a name without it.
@@ -40,6 +42,7 @@ impl Details {
     pub(super) fn move_back(&mut self, moment: i64) {
         self.products.move_back(moment);
         self.joined.move_back(moment);
+        self.copied.move_back(moment);
         self.collectives.move_back(moment);
         self.step_numbers.move_back(moment);
         self.convolution_sizes.move_back(moment);
@@ -140,6 +143,22 @@ pub struct Joined {
     /// Elements of all of them.
     pub element_count: i64,
 }
+
+/// A tensor that is copied into another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Copied {
+    /// The type of its elements.
+    pub from: &'static str,
+    /// The type that they are copied into.
+    pub to: &'static str,
+    /// Its sizes; those behind the last are 0.
+    pub sizes: [i64; MAX_COPIED_DIMENSIONS],
+    /// How many it has.
+    pub dimension_count: u8,
+}
+
+/// Tensors of more dimensions are not told.
+pub const MAX_COPIED_DIMENSIONS: usize = 5;
 
 /// What a collective moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -154,6 +154,13 @@ pub(super) const COPIES: &[Fact] = &[
         "Copies of at most 16 KiB to the host that a blocking wait or the copy call itself follows on the same thread: small results read back one at a time. Without those by which a library checks the kernels that it tries.",
     ),
     fact(
+        "scalar_readback_least_bytes",
+        Int,
+        CudaApi,
+        Intensive,
+        "Bytes of the smallest of these copies. Absent without any.",
+    ),
+    fact(
         "scalar_readback_wait_share",
         Float,
         CudaApi,

@@ -6,7 +6,7 @@ use super::{
     Fact, accounts, ahead, copies, culprits, fact, idle, outside, patterns, replay, steps, torch, utilization,
 };
 use crate::ledger::Breakdown;
-use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, PageFaults, Report};
+use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, PageFaults, Report, TensorShapes};
 
 pub(super) const ALL: &[&[Fact]] = &[
     IDENTITY,
@@ -236,6 +236,20 @@ const COUNTS: &[Fact] = &[
         "Launches of kernels of PyTorch's optimizers with `fused=True`, by their names.",
     ),
     fact(
+        "has_products",
+        Bool,
+        CudaTrace,
+        Incomparable,
+        "Whether a kernel of the window is a matrix product by its name.",
+    ),
+    fact(
+        "has_convolutions",
+        Bool,
+        CudaTrace,
+        Incomparable,
+        "Whether a kernel of the window is of a convolution by its name: the product, or what changes tensors around it.",
+    ),
+    fact(
         "tensor_copy_launch_count",
         Int,
         CudaTrace,
@@ -250,6 +264,22 @@ const COUNTS: &[Fact] = &[
         "Compute time that kernels own whose names are those of layout transposes, as for attributed_ns of a kernel.",
     ),
     fact("tensor_copy_ns", Int, CudaTrace, Extensive, "Compute time that these own, as for attributed_ns of a kernel."),
+    fact(
+        "tensor_copy_main_ns",
+        Int,
+        TensorShapes,
+        Extensive,
+        "How long the kernels run that copy the tensor of which copies take the longest, of those that only copy one. Absent, as all facts of it, where no operator tells sizes and types.",
+    ),
+    fact("tensor_copy_main_sizes", Text, TensorShapes, Incomparable, "The sizes of that tensor."),
+    fact("tensor_copy_main_from", Text, TensorShapes, Incomparable, "The type of its elements."),
+    fact(
+        "tensor_copy_main_to",
+        Text,
+        TensorShapes,
+        Incomparable,
+        "The type that they are copied into: another layout where it is the same.",
+    ),
     fact(
         "tensor_copy_in_product_ns",
         Int,

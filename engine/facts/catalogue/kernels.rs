@@ -136,6 +136,13 @@ pub(super) const KERNEL: &[Fact] = &[
     fact("block_thread_count", Int, CudaTrace, Intensive, "Threads of a block in that launch geometry."),
     fact("register_count", Int, CudaTrace, Intensive, "Registers a thread in that geometry."),
     fact(
+        "thread_local_bytes",
+        Int,
+        CudaTrace,
+        Intensive,
+        "Local memory of a thread, at least: what its context holds more of it while this kernel runs than while the next one does, for each thread that the device has room for. Absent where the next one has as much, where nothing follows, and where the recording does not say.",
+    ),
+    fact(
         "shared_memory_bytes",
         Int,
         CudaTrace,

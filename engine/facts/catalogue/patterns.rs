@@ -147,6 +147,13 @@ pub(super) const CHAINS: &[Fact] = &[
         Incomparable,
         "The kernels of the chain with most of chain_spare_ns, in their order.",
     ),
+    fact(
+        "chain_operators",
+        Text,
+        Nvtx,
+        Incomparable,
+        "The innermost operators of a framework that launch the most of all chains, by time, the first the most: as few as hold 80 % of it, at most five. Absent without operators, and where they hold less than 60 %.",
+    ),
     fact("chain_kernels_repeat_count", Int, CudaTrace, Extensive, "How often that one comes."),
 ];
 

@@ -7,7 +7,7 @@ use foldhash::HashMap;
 use super::by_index::ByIndex;
 use super::kernel_names::Traits;
 use super::optimizer::Following;
-use super::{Context, DeviceContext};
+use super::{Context, DeviceContext, operators};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
 use crate::replay::Role;
@@ -66,7 +66,7 @@ impl Marks {
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let is_of_role = |name: u32| context.traits.get(name as usize).is_some_and(|told| told.role == Role::Elementwise);
-    let mut sums = Sums::default();
+    let (mut sums, mut chained) = (Sums::default(), Vec::new());
     // Each chain begins with such a kernel.
     if context.traits.iter().any(|traits| traits.is_elementwise)
         && device.passed(context).launch_count(context.timeline, is_of_role) > 0
@@ -74,19 +74,32 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         for (_, stream) in streams(context, device).iter() {
             for chain in chains(&stream.links, true) {
                 sums.add(context, &stream.links, &chain);
+                chained.extend(chain.iter().filter_map(|place| stream.ops.get(*place)));
             }
         }
     }
     sums.set(context, facts);
+    let named = operators::main_of(context.timeline, device, chained.into_iter());
+    let named: Vec<&str> = named.into_iter().map(|name| context.timeline.name(name)).collect();
+    facts.set_some("chain_operators", (!named.is_empty()).then(|| named.join(", ")));
 }
 
 /// The operations of one stream, as far as they matter to chains: of a row of those that end one, the first and the last.
 #[derive(Default)]
 struct Stream {
     links: Vec<Link>,
+    /// What each of them is of.
+    ops: Vec<Op>,
     is_ended: bool,
     /// The last of such a row behind the first.
     last: Option<Op>,
+}
+
+impl Stream {
+    fn push(&mut self, link: Link, op: Op) {
+        self.links.push(link);
+        self.ops.push(op);
+    }
 }
 
 /// By stream.
@@ -101,20 +114,20 @@ fn streams(context: &Context<'_>, device: &DeviceContext) -> ByIndex<Stream> {
         let may_join = matches!(link.role, Role::Elementwise | Role::Join | Role::Reduction);
         if link.is_pass || may_join && !optimizer.launched(timeline, op) {
             if let Some(last) = stream.last.take() {
-                stream.links.push(links.launched(&mut optimizer, last));
+                stream.push(links.launched(&mut optimizer, last), last);
             }
-            stream.links.push(link);
+            stream.push(link, op);
             stream.is_ended = false;
         } else if stream.is_ended {
             stream.last = Some(op);
         } else {
-            stream.links.push(links.launched(&mut optimizer, op));
+            stream.push(links.launched(&mut optimizer, op), op);
             stream.is_ended = true;
         }
     }
     for stream in streams.iter_mut() {
         if let Some(last) = stream.last.take() {
-            stream.links.push(links.launched(&mut optimizer, last));
+            stream.push(links.launched(&mut optimizer, last), last);
         }
     }
     streams

@@ -19,6 +19,8 @@ pub(super) struct Traits {
     pub(super) is_matrix_product: bool,
     pub(super) is_tensor_copy: bool,
     pub(super) is_transpose: bool,
+    /// It is of a convolution: the product, or what changes tensors around it.
+    pub(super) is_of_convolution: bool,
     pub(super) is_elementwise: bool,
     /// It applies a function to each element of one tensor.
     pub(super) is_activation: bool,
@@ -48,7 +50,7 @@ impl Traits {
 /// Names of collectives: kernels of NCCL, RCCL and HCCL, NVSHMEM, and the one-shot reductions of serving engines.
 const COMMUNICATION: &str = r"(?i)nccl|rccl|hccl|^(nvshmem|mscclKernel)|cross_device_reduce|one_shot_all_reduce|two_shot_all_reduce|multimem_all_reduce|all_reduce_(one|two)_shot";
 /// Of these, what the ledger counts as communication: kernels of the libraries, and the reductions across devices of vLLM and SGLang,
-/// which do nothing but move and add. The rest, kernels of NVSHMEM and MSCCL and one-shot reductions, may compute as well: they count as compute, as they do in
+/// and those of DeepEP ([`EXPERTS`]), which do nothing but move and add. The rest, kernels of NVSHMEM and MSCCL and one-shot reductions, may compute as well: they count as compute, as they do in
 /// the sums of other tools.
 const COLLECTIVE: &str = r"(?i)nccl|rccl|hccl|cross_device_reduce|all_reduce_(one|two)_shot";
 /// Kernels of DeepEP, which send tokens to the GPUs of their experts and back: on few blocks, so that others compute beside them.
@@ -63,6 +65,9 @@ const NAMELESS: &str = r"(?i)^(device_?)?kernel\d*$";
 /// What changes tensors for a convolution by Winograd's method, and back: the product lies between these.
 const WINOGRAD_TRANSFORM: &str = r"winograd(Forward|Backward|Wgrad)(Data|Filter|Output|Delta)\d|generateWinogradTiles";
 const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTransform|nchwAddPadding";
+/// What changes the type of elements on the way does more than change the layout.
+const CAST: &str = r"(?i)cast|quant";
+const CONVOLUTION: &str = r"(?i)convol|conv[123]d|[sh]cudnn|fprop|[dw]grad|winograd|nchwToNhwc|nhwcToNchw";
 /// Fusions of Inductor, and those of them that do nothing but move elements: they are named after all that is fused.
 const FUSION: &str = r"^triton_\w+_fused_";
 const MOVING_FUSION: &str = r"^triton_poi_fused(_+(as_strided|cat|clone|contiguous|copy|expand|permute|reshape|select|slice|split|squeeze|stack|t|to_copy|transpose|unsafe_view|unsqueeze|view))+_\d+$";
@@ -133,6 +138,8 @@ pub(super) struct Patterns {
     nameless: Regex,
     tensor_copy: Regex,
     transpose: Regex,
+    cast: Regex,
+    convolution: Regex,
     fusion: Regex,
     moving_fusion: Regex,
     typed_convolution: Regex,
@@ -163,6 +170,8 @@ impl Patterns {
             nameless: compiled(NAMELESS)?,
             tensor_copy: compiled(TENSOR_COPY)?,
             transpose: compiled(TRANSPOSE)?,
+            cast: compiled(CAST)?,
+            convolution: compiled(CONVOLUTION)?,
             fusion: compiled(FUSION)?,
             moving_fusion: compiled(MOVING_FUSION)?,
             typed_convolution: compiled(TYPED_CONVOLUTION)?,
@@ -223,11 +232,13 @@ impl Patterns {
         };
         Traits {
             is_communication: self.communication.is_match(short) || self.experts.is_match(beginning(full)),
-            is_collective: self.collective.is_match(short),
+            is_collective: self.collective.is_match(short) || self.experts.is_match(beginning(full)),
             is_matrix_product,
             is_tensor_copy: self.tensor_copy.is_match(short),
             is_transpose: self.transpose.is_match(short)
+                && !self.cast.is_match(short)
                 && (!self.fusion.is_match(short) || self.moving_fusion.is_match(short)),
+            is_of_convolution: self.convolution.is_match(short),
             is_elementwise,
             is_activation: role == Role::Elementwise && self.activation.is_match(short),
             precision,
@@ -313,8 +324,13 @@ mod tests {
         let multicast = of("multimem_all_reduce_kernel");
         assert!(multicast.is_communication && !multicast.is_collective);
         let combine = patterns.traits("combine", "void dpsk::ep::internode::combine<bool, 4>(int)");
-        assert!(combine.is_communication && !combine.is_collective);
+        assert!(combine.is_communication && combine.is_collective);
         assert!(!patterns.traits("combine", "void step::internode::combine(int)").is_communication);
+        assert!(of("permute102_kernel").is_transpose && !of("per_channel_cast_and_transpose").is_transpose);
+        let convolutions =
+            ["implicit_convolve_sgemm", "nchwToNhwcKernel", "dgrad2d_c1_k1_nchw_kernel", "volta_scudnn_128x32"];
+        assert!(convolutions.into_iter().all(|name| of(name).is_of_convolution));
+        assert!(!of("convert_fp16").is_of_convolution && !of("ampere_sgemm_128x64_tn").is_of_convolution);
         assert!(!of("vectorized_elementwise_kernel").is_communication);
         assert!(of("vectorized_elementwise_kernel").is_elementwise);
         assert!(of("ampere_sgemm_128x64_tn").is_matrix_product);

@@ -9,7 +9,10 @@ use super::launches::{Launches, Shape, Spread};
 use super::once::OfShape;
 use super::stats::{clamped, median_ns};
 use super::tally::{KernelTally, launch_shape};
-use super::{Context, DeviceContext, DevicePart, Parents, kernel_names, product_casts, tried, widths};
+use super::{
+    Context, DeviceContext, DevicePart, Parents, copied_tensors, kernel_names, local_memory, product_casts, tried,
+    widths,
+};
 use crate::facts::{Entity, EntityKind};
 use crate::timeline::occupancy;
 use crate::timeline::union::Union;
@@ -35,6 +38,7 @@ pub(super) fn extract(
     let mut sums = sums(context, device, &of_shapes);
     sums.sort_by(|a, b| b.sum_ns.cmp(&a.sum_ns).then_with(|| timeline.name(a.name).cmp(timeline.name(b.name))));
     tensor_copies(context, &sums, &mut part.device);
+    copied_tensors::extract(context, device, &mut part.device);
     product_casts::extract(context, device, &mut part.device);
     part.keep(&mut sums, context.max_entities());
     let mut indices = HashMap::default();
@@ -43,6 +47,7 @@ pub(super) fn extract(
     let longest_shapes = longest_shapes(&kernels, context.max_entities(), part);
     let in_stages = in_stages(context, device, &kernels);
     let only_tried = tried::only_tried(timeline, device);
+    let local_bytes = local_memory::per_thread_bytes(timeline, device);
     for (kernel, (name, own)) in kernels.into_iter().enumerate() {
         let mut entity = Entity::new(EntityKind::Kernel, parents.key_of(timeline.name(name)), parents.of_device());
         let is_in_stages = in_stages.contains(&name);
@@ -62,6 +67,7 @@ pub(super) fn extract(
             all.absorb(shape.launches);
         }
         set(context, device, name, (all, tally), &mut entity);
+        entity.set_some("thread_local_bytes", local_bytes.get(&name).copied());
         entity.set_some("is_only_tried", only_tried.as_ref().map(|tried| tried.contains(&name)));
         indices.insert(name, part.entities.len());
         part.entities.push(entity);
@@ -117,6 +123,11 @@ fn tensor_copies(context: &Context<'_>, kernels: &[Sum], device: &mut Entity) {
     };
     let transposing = kernels.iter().filter(|kernel| transposes(kernel.name));
     device.set("transpose_ns", transposing.fold(0_i64, |sum, kernel| sum.saturating_add(kernel.attributed_ns)));
+    let has = |is: fn(&kernel_names::Traits) -> bool| {
+        kernels.iter().any(|kernel| context.traits.get(kernel.name as usize).is_some_and(is))
+    };
+    device.set("has_products", has(|traits| traits.is_matrix_product));
+    device.set("has_convolutions", has(|traits| traits.is_of_convolution));
     let fused = kernels.iter().filter(|kernel| is_of_fused_optimizer(context.timeline.name(kernel.name)));
     device.set("fused_optimizer_launch_count", fused.map(|kernel| kernel.launch_count).sum::<i64>());
     device.set("tensor_copy_launch_count", count);

@@ -7,11 +7,16 @@ use foldhash::HashMap;
 
 use super::tally::kernel_name;
 use super::{Context, DeviceContext, DevicePart};
+use crate::ledger::Op;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::{NONE, NameId, ThreadRanges, Timeline};
 
 /// A kernel is an operator's where so much of its time is.
 const MIN_SHARE: f64 = 0.6;
+
+/// Of several kernels, so few operators are named as hold so much of their time, and no more than so many.
+const NAMED_SHARE: f64 = 0.8;
+const MAX_NAMED_COUNT: usize = 5;
 
 /// A launch: by thread and time, with the entity of its kernel and how long that runs.
 struct Launch {
@@ -29,24 +34,8 @@ pub(super) fn extract(
     part: &mut DevicePart,
 ) {
     let timeline = context.timeline;
-    let labels = &timeline.ranges.labels;
-    let is_operator: Vec<bool> = labels.iter().map(|label| label.kind == RangeKind::Operator).collect();
-    if !is_operator.contains(&true) {
-        return;
-    }
-    let launches = launches(timeline, device, kernels);
-    let mut times: BTreeMap<(usize, u32), i64> = BTreeMap::new();
-    for of_thread in launches.chunk_by(|a, b| a.thread == b.thread) {
-        let ranges = of_thread.first().and_then(|first| timeline.ranges.of_thread(first.thread));
-        let mut innermost =
-            ranges.map(|ranges| Innermost { ranges, is_operator: &is_operator, next: 0, open: Vec::new() });
-        for launch in of_thread {
-            let label = innermost.as_mut().map_or(NONE, |innermost| innermost.at(launch.at));
-            let name = labels.get(label as usize).map_or(NONE, |label| label.name);
-            let time = times.entry((launch.entity, name)).or_default();
-            *time = time.saturating_add(launch.ns);
-        }
-    }
+    let entity_of = |op: Op| kernels.get(&kernel_name(timeline, op)?).copied();
+    let times = times(timeline, device, device.ops.in_window().filter_map(|op| Some((entity_of(op)?, op))));
     let mut most: BTreeMap<usize, (i64, i64, u32)> = BTreeMap::new();
     for ((entity, name), ns) in times {
         let (all_ns, most_ns, of) = most.entry(entity).or_insert((0, 0, NONE));
@@ -63,15 +52,59 @@ pub(super) fn extract(
     }
 }
 
-fn launches(timeline: &Timeline, device: &DeviceContext, kernels: &HashMap<NameId, usize>) -> Vec<Launch> {
-    let launch = |op| {
-        let entity = *kernels.get(&kernel_name(timeline, op)?)?;
+/// The operators that launch most of some kernels, the one with most of their time first: as few as hold [`NAMED_SHARE`] of it, at most
+/// [`MAX_NAMED_COUNT`]. None where these do not hold [`MIN_SHARE`].
+pub(super) fn main_of(timeline: &Timeline, device: &DeviceContext, kernels: impl Iterator<Item = Op>) -> Vec<NameId> {
+    let times = times(timeline, device, kernels.map(|op| (0, op)));
+    let all_ns = times.values().copied().fold(0, i64::saturating_add) as f64;
+    let mut times: Vec<(i64, NameId)> = times.into_iter().map(|((_, name), ns)| (ns, name)).collect();
+    times.retain(|(ns, name)| *name != NONE && *ns > 0);
+    times.sort_by(|(a, one), (b, other)| b.cmp(a).then_with(|| timeline.name(*one).cmp(timeline.name(*other))));
+    let (mut named, mut named_ns) = (Vec::new(), 0_i64);
+    for (ns, name) in times.into_iter().take(MAX_NAMED_COUNT) {
+        if named_ns as f64 >= NAMED_SHARE * all_ns {
+            break;
+        }
+        named_ns = named_ns.saturating_add(ns);
+        named.push(name);
+    }
+    if named_ns as f64 >= MIN_SHARE * all_ns { named } else { Vec::new() }
+}
+
+/// How long kernels run by entity, and by the innermost operator that launches them; empty without operators.
+fn times(
+    timeline: &Timeline,
+    device: &DeviceContext,
+    kernels: impl Iterator<Item = (usize, Op)>,
+) -> BTreeMap<(usize, NameId), i64> {
+    let mut times: BTreeMap<(usize, NameId), i64> = BTreeMap::new();
+    let labels = &timeline.ranges.labels;
+    let is_operator: Vec<bool> = labels.iter().map(|label| label.kind == RangeKind::Operator).collect();
+    if !is_operator.contains(&true) {
+        return times;
+    }
+    for of_thread in launches(timeline, device, kernels).chunk_by(|a, b| a.thread == b.thread) {
+        let ranges = of_thread.first().and_then(|first| timeline.ranges.of_thread(first.thread));
+        let mut innermost =
+            ranges.map(|ranges| Innermost { ranges, is_operator: &is_operator, next: 0, open: Vec::new() });
+        for launch in of_thread {
+            let label = innermost.as_mut().map_or(NONE, |innermost| innermost.at(launch.at));
+            let name = labels.get(label as usize).map_or(NONE, |label| label.name);
+            let time = times.entry((launch.entity, name)).or_default();
+            *time = time.saturating_add(launch.ns);
+        }
+    }
+    times
+}
+
+fn launches(timeline: &Timeline, device: &DeviceContext, kernels: impl Iterator<Item = (usize, Op)>) -> Vec<Launch> {
+    let launch = |(entity, op): (usize, Op)| {
         let call = op.call(timeline)? as usize;
         let thread = timeline.api.thread.get(call).copied().filter(|thread| *thread != NONE)?;
         let ns = op.interval().clip(device.window()).len_ns();
         Some(Launch { thread, at: timeline.api.times.start(call), entity, ns })
     };
-    let mut launches: Vec<Launch> = device.ops.in_window().filter_map(launch).collect();
+    let mut launches: Vec<Launch> = kernels.filter_map(launch).collect();
     launches.sort_unstable_by_key(|launch| (launch.thread, launch.at));
     launches
 }

@@ -31,7 +31,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if !device.knows_host || timeline.api.is_empty() {
         return;
     }
-    let mut first = None;
+    let (mut first, mut least_bytes) = (None, None::<i64>);
     // All copies of a graph have one call, and the host waits for them once.
     let (mut readbacks, mut waits) = (HashSet::default(), HashSet::default());
     let fetched = fetched(timeline, device);
@@ -47,6 +47,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         let own = op.call(timeline).map(|call| waits_of(context, call, &mut last)).unwrap_or_default();
         if !own.is_empty() {
             first = first.or(Some(op.start));
+            let bytes = timeline.copies.bytes[index];
+            least_bytes = Some(least_bytes.map_or(bytes, |least| least.min(bytes)));
             readbacks.insert(op.index);
             waits.extend(own);
             if timeline.copies.host_memory[index] == HostMemory::Pinned {
@@ -66,6 +68,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let longest_ns = beside.map(|stretch| stretch.idle_ns).max().unwrap_or(0);
     let won_ns = sum_of(&device.idle().won_beside_copies);
     facts.set("scalar_readback_count", readbacks.len() as i64);
+    facts.set_some("scalar_readback_least_bytes", least_bytes);
     facts.set("scalar_readback_exposed_pinned_ns", exposed_pinned_ns);
     let length_ns = |call: &u32| timeline.api.times.at(*call as usize).len_ns();
     let all = all_waits(context, device);

@@ -44,11 +44,23 @@ impl Turns {
     }
 }
 
-/// An operation that could run beside others, and what it leaves free.
+/// What could run beside others, and what it leaves free: a copy, or kernels of one stream that follow one another.
 #[derive(Debug, Clone, Copy)]
 struct Part {
-    op: Op,
+    first: Op,
     stream: u32,
+    run: Run,
+    /// The same without its last operation, where it has several.
+    shorter: Option<Run>,
+}
+
+/// How far operations of one stream go on.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    last: Op,
+    /// How long they take, summed.
+    len_ns: i64,
+    /// What they take of the device: the most that one of them does.
     use_of: Use,
 }
 
@@ -75,14 +87,23 @@ impl Part {
             },
             _ => return None,
         };
-        Some(Self { op, stream, use_of })
+        let run = Run { last: op, len_ns: op.interval().len_ns(), use_of };
+        Some(Self { first: op, stream, run, shorter: None })
     }
 
     fn blocks(self) -> i64 {
-        match self.use_of {
+        match self.run.use_of {
             Use::Blocks(blocks) => blocks,
             Use::Link(_) => 0,
         }
+    }
+
+    /// Both as one, where they are kernels of one stream.
+    fn followed_by(self, next: Self) -> Option<Self> {
+        let (Use::Blocks(own), Use::Blocks(blocks)) = (self.run.use_of, next.run.use_of) else { return None };
+        let len_ns = self.run.len_ns.saturating_add(next.run.len_ns);
+        let run = Run { last: next.run.last, len_ns, use_of: Use::Blocks(own.max(blocks)) };
+        (self.stream == next.stream).then_some(Self { run, shorter: Some(self.run), ..self })
     }
 }
 
@@ -140,21 +161,39 @@ impl Group {
     /// Whether an operation that begins after all of these would fit beside them, and is kept apart for the same reason.
     fn takes(&self, part: Part, cause: Cause, sm_count: i64) -> bool {
         let blocks = self.parts.iter().map(|part| part.blocks()).fold(part.blocks(), i64::saturating_add);
-        let is_apart = |other: &Part| other.stream != part.stream && other.op.end <= part.op.start;
-        let shares_link = |other: &Part| matches!(other.use_of, Use::Link(_)) && other.use_of == part.use_of;
+        let is_apart = |other: &Part| other.stream != part.stream && other.run.last.end <= part.first.start;
+        let shares_link =
+            |other: &Part| matches!(other.run.use_of, Use::Link(_)) && other.run.use_of == part.run.use_of;
         blocks <= sm_count
             && self.parts.len() < MAX_KERNELS_AT_ONCE
             && self.parts.iter().all(|other| is_apart(other) && !shares_link(other))
             && self.cause.is_none_or(|known| known == cause)
     }
 
+    /// Whether its last part goes on with a kernel of the same stream, and all still fit.
+    fn goes_on(&mut self, part: Part, sm_count: i64) -> bool {
+        let Some((last, others)) = self.parts.split_last_mut() else { return false };
+        let Some(longer) = last.followed_by(part) else { return false };
+        let fits = others.iter().map(|other| other.blocks()).fold(longer.blocks(), i64::saturating_add) <= sm_count;
+        if fits {
+            *last = longer;
+        }
+        fits
+    }
+
+    /// Takes off what runs beside an operation that begins.
+    fn cut_at(&mut self, start: i64) {
+        let Some(last) = self.parts.pop_if(|last| last.run.last.end > start) else { return };
+        self.parts.extend(last.shorter.map(|run| Part { run, shorter: None, ..last }));
+    }
+
     /// What is won when all run at the same time.
     fn turns(&self) -> Turns {
         let (Some(first), Some(last)) = (self.parts.first(), self.parts.last()) else { return Turns::default() };
-        let lengths = || self.parts.iter().map(|part| part.op.interval().len_ns());
+        let lengths = || self.parts.iter().map(|part| part.run.len_ns);
         // What lies between them is not won: the host may have been late.
         let ns = lengths().fold(0, i64::saturating_add) - lengths().max().unwrap_or(0);
-        let row = Interval { start: first.op.start, end: last.op.end };
+        let row = Interval { start: first.first.start, end: last.run.last.end };
         Turns { count: self.parts.len() as i64 - 1, ns, longest: Some(row), longest_won_ns: ns }
     }
 }
@@ -208,25 +247,31 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         // What runs beside something else takes no turns.
         let is_beside = op.start < busy_until;
         if is_beside {
-            group.parts.pop_if(|last| last.op.end > op.start);
+            group.cut_at(op.start);
             turns.add(&std::mem::take(&mut group));
         }
         busy_until = busy_until.max(op.end);
         let Some(part) = Part::of(timeline, op).filter(|_| !is_beside) else { continue };
         let last = group.parts.last().copied();
         // A kernel that waits for a copy most likely needs it.
-        let are_kernels = |last: Part| [last, part].iter().all(|part| matches!(part.use_of, Use::Blocks(_)));
+        let are_kernels = |last: Part| [last, part].iter().all(|part| matches!(part.run.use_of, Use::Blocks(_)));
         let cause = last.map_or(Cause::Unknown, |last| {
             let waits = [last.stream, part.stream].map(|stream| kind(stream) != Some(StreamKind::NonBlocking));
             // Or the host could ask for it only after it had waited for the other, in a copy of the default stream.
-            let waited = |call: Interval| call.start < last.op.end && last.op.end <= call.end;
-            let is_late = was_asked_for_before(timeline, op, last.op.end) || legacy_upload.is_some_and(waited);
+            let waited = |call: Interval| call.start < last.run.last.end && last.run.last.end <= call.end;
+            let is_late = was_asked_for_before(timeline, op, last.run.last.end) || legacy_upload.is_some_and(waited);
             match has_legacy_between && waits == [true; 2] && is_late {
                 true => Cause::LegacyStream,
-                false if are_kernels(last) => calls.between(timeline, last.op, op),
+                false if are_kernels(last) => calls.between(timeline, last.run.last, op),
                 false => Cause::Unknown,
             }
         });
+        // What the host asks for after it has waited may need what it waited for.
+        let is_of_run = cause != Cause::HostWait && group.goes_on(part, sm_count);
+        if is_of_run {
+            (has_legacy_between, legacy_upload) = (false, None);
+            continue;
+        }
         if last.is_some() && group.takes(part, cause, sm_count) {
             group.cause = Some(cause);
         } else {

@@ -12,6 +12,12 @@ use crate::timeline::TensorRatios;
 /// Of the ratio of peaks, what matrix products reach on tensor cores.
 const TENSOR_EFFICIENCY: f64 = 0.75;
 
+/// What a product on tensor cores takes besides multiplying, however short it is: to begin, to fill its pipeline and to write its tiles.
+const BESIDE_PRODUCT_NS: i64 = 5_000;
+/// By Winograd's method a convolution multiplies so many times less (tiles of 2 x 2, filters of 3 x 3) than tensor cores, which do not
+/// take it.
+const WINOGRAD_SAVING: f64 = 2.25;
+
 /// Elements in double precision are so many times as wide as in single, and those in single as in half.
 const DOUBLE_WIDTH: f64 = 2.0;
 const HALF_WIDTH: f64 = 2.0;
@@ -81,6 +87,11 @@ impl Play<'_> {
         let elsewhere = (extent == Extent::Ceiling && self.has_many_fp32_products(setting)).then_some(HALF_WIDTH);
         self.set_runs(|_, op, run_ns| {
             let is_product = setting.role_of(op) == Role::Fp32Product;
+            if is_product && extent == Extent::Expected {
+                let saved = if setting.is_winograd(op) { WINOGRAD_SAVING } else { 1.0 };
+                let multiplying_ns = (run_ns - BESIDE_PRODUCT_NS).max(0);
+                return Some(run_ns - multiplying_ns + (multiplying_ns as f64 * (saved / factor).min(1.0)) as i64);
+            }
             let factor = if is_product { Some(factor) } else { elsewhere.filter(|_| op.kind.is_compute()) };
             factor.map(|factor| (run_ns as f64 / factor) as i64)
         });

@@ -13,13 +13,17 @@ use super::places;
 use crate::text::cut;
 use crate::timeline::Timeline;
 use crate::timeline::builder::ThreadKey;
-use crate::timeline::details::{self, CONVOLUTIONS, Details, Joined, MemoryPeak, OfKernels, Product};
+use crate::timeline::details::{
+    self, CONVOLUTIONS, Copied, Details, Joined, MAX_COPIED_DIMENSIONS, MemoryPeak, OfKernels, Product,
+};
 use crate::timeline::interval::Interval;
 
 /// Operators that multiply matrices, and where in their inputs the two stand.
 const PRODUCTS: [(&[u8], usize); 4] = [(b"aten::mm", 0), (b"aten::bmm", 0), (b"aten::addmm", 1), (b"aten::baddbmm", 1)];
 /// The operator that joins tensors in a new one.
 const JOIN: &[u8] = b"aten::cat";
+/// The operator that copies a tensor into another, which is its first input.
+const COPY: &[u8] = b"aten::copy_";
 /// The framework's number of CUDA and HIP devices.
 const GPU_TYPE: i64 = 1;
 /// Different names of collectives, and bytes of one.
@@ -58,6 +62,7 @@ struct Said<T> {
 pub(super) struct Found {
     products: Vec<Said<Product>>,
     joined: Vec<Said<Joined>>,
+    copied: Vec<Said<Copied>>,
     /// Of communication kernels that say it themselves.
     moved: Vec<(Interval, Moved)>,
     /// Of operators: those of older traces.
@@ -104,6 +109,11 @@ impl Found {
         {
             self.joined.push(Said { thread, times, what });
         }
+        if event.name.raw() == COPY
+            && let Some(what) = operator.input_shapes.zip(operator.input_types).and_then(copied)
+        {
+            self.copied.push(Said { thread, times, what });
+        }
         let is_convolution = CONVOLUTIONS.iter().any(|begin| event.name.raw().starts_with(begin.as_bytes()));
         if let Some(shapes) = operator.input_shapes.filter(|_| is_convolution) {
             self.convolutions.push((times, BuildHasherDefault::<DefaultHasher>::default().hash_one(shapes)));
@@ -123,7 +133,7 @@ impl Found {
 
     /// Bytes of memory that it takes, about.
     pub(super) fn held_bytes(&self) -> u64 {
-        let of_operators = self.products.len() + self.joined.len() + self.asked.len();
+        let of_operators = self.products.len() + self.joined.len() + self.copied.len() + self.asked.len();
         (self.moved.len() + self.steps.len() + self.convolutions.len()) as u64 * OF_KERNEL_BYTES
             + of_operators as u64 * OF_OPERATOR_BYTES
     }
@@ -158,6 +168,7 @@ impl Found {
         let named = |moved: Moved| Some(Moved { name: (*names.get(moved.name as usize)?)?, ..moved });
         self.products.extend(other.products);
         self.joined.extend(other.joined);
+        self.copied.extend(other.copied);
         self.steps.extend(other.steps);
         self.convolutions.extend(other.convolutions);
         self.moved.extend(other.moved.into_iter().filter_map(|(times, moved)| Some((times, named(moved)?))));
@@ -187,6 +198,7 @@ impl Found {
         timeline.details = Details {
             products: OfKernels::new(of_kernels(timeline, &self.products)),
             joined: OfKernels::new(of_kernels(timeline, &self.joined)),
+            copied: OfKernels::new(of_kernels(timeline, &self.copied)),
             collectives: OfKernels::new(collectives),
             step_numbers: OfKernels::new(self.steps),
             recomputed: None,
@@ -252,6 +264,38 @@ fn joined(shapes: &[u8]) -> Option<Joined> {
     (all > 0).then_some(Joined { largest_element_count: largest, element_count: all })
 }
 
+/// What is copied, by the sizes and types of where to and where from.
+fn copied((shapes, types): (&[u8], &[u8])) -> Option<Copied> {
+    let type_at = |index| element_type(nth(types, index)?.text()?.raw());
+    let mut cursor = Cursor::new(nth(shapes, 0)?.nested()?, 0);
+    cursor.expect(b'[').ok()?;
+    let (mut sizes, mut dimension_count) = ([0; MAX_COPIED_DIMENSIONS], 0_u8);
+    while let Some(item) = cursor.item().ok()? {
+        *sizes.get_mut(usize::from(dimension_count))? =
+            integer(item.digits()).filter(|size| (1..MAX_SIZE).contains(size))?;
+        dimension_count += 1;
+    }
+    (dimension_count > 0).then_some(Copied { from: type_at(1)?, to: type_at(0)?, sizes, dimension_count })
+}
+
+/// What programs call a type of elements, by what the framework calls it in C++.
+fn element_type(name: &[u8]) -> Option<&'static str> {
+    Some(match name.strip_prefix(b"c10::").unwrap_or(name) {
+        b"double" | b"Double" => "float64",
+        b"float" | b"Float" => "float32",
+        b"Half" => "float16",
+        b"BFloat16" => "bfloat16",
+        b"long" | b"Long" | b"long int" => "int64",
+        b"int" | b"Int" => "int32",
+        b"short" | b"Short" => "int16",
+        b"Byte" | b"unsigned char" => "uint8",
+        b"Char" | b"signed char" => "int8",
+        b"Bool" | b"bool" => "bool",
+        name if name.starts_with(b"Float8") => "float8",
+        _ => return None,
+    })
+}
+
 /// How many elements a tensor holds.
 fn elements(sizes: Value<'_>) -> Option<i64> {
     let mut cursor = Cursor::new(sizes.nested()?, 0);
@@ -315,6 +359,20 @@ mod tests {
         {
             assert_eq!(of(odd), None, "{odd}");
         }
+    }
+
+    #[test]
+    fn what_is_copied_is_told_by_sizes_and_types() {
+        let of = |shapes: &str, types: &str| copied((shapes.as_bytes(), types.as_bytes()));
+        let types = r#"["c10::BFloat16", "float", "Scalar"]"#;
+        let sizes = [16_384, 40_000, 0, 0, 0];
+        let expected = Copied { from: "float32", to: "bfloat16", sizes, dimension_count: 2 };
+        assert_eq!(of("[[16384, 40000], [16384, 40000], []]", types), Some(expected));
+        for odd in ["[]", "[[], []]", "[[1, 2, 3, 4, 5, 6], []]", "[[0, 2], [0, 2]]", "[[-1], [1]]"] {
+            assert_eq!(of(odd, types), None, "{odd}");
+        }
+        assert_eq!(of("[[8], [8]]", r#"["float"]"#), None);
+        assert_eq!(of("[[8], [8]]", r#"["float", "other"]"#), None);
     }
 
     #[test]

@@ -124,6 +124,7 @@ impl Table {
                 "registersPerThread",
                 "staticSharedMemory",
                 "dynamicSharedMemory",
+                "localMemoryTotal",
             ],
             Self::Graph => &["start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId"],
             Self::Copy => &[
@@ -213,7 +214,7 @@ fn kernel(cells: &impl Cells, chunk: &mut Chunk) -> Result<(), Reason> {
     };
     let (short, full) = (cells.int(7), cells.int(8));
     let (name, full_name) = (NameKey::of_id(short.or(full)), NameKey::of_id(full.or(short)));
-    chunk.kernel(&op, KernelKey { name, full_name, geometry });
+    chunk.kernel_with_local_memory(&op, KernelKey { name, full_name, geometry }, cells.int(18).unwrap_or(0));
     Ok(())
 }
 

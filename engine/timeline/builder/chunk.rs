@@ -114,6 +114,7 @@ impl Chunk {
         let Self { mut kernels, mut api, mut api_correlations, mut os_calls, mut ranges, .. } = self;
         kernels.ops.clear();
         kernels.shape.clear();
+        kernels.local_memory_kib.clear();
         api.times.clear();
         api.name.clear();
         api.thread.clear();
@@ -148,8 +149,14 @@ impl Chunk {
 
     /// Adds a kernel.
     pub fn kernel(&mut self, op: &OpEvent, kernel: KernelKey) {
+        self.kernel_with_local_memory(op, kernel, 0);
+    }
+
+    /// Adds a kernel with the bytes of local memory that its context holds while it runs; zero where the report does not say.
+    pub fn kernel_with_local_memory(&mut self, op: &OpEvent, kernel: KernelKey, local_bytes: i64) {
         if push_op(&mut self.kernels.ops, &mut self.keys, &mut self.dropped, op) {
             self.kernels.shape.push(self.keys.kernels.index(kernel));
+            self.kernels.local_memory_kib.push(u32::try_from(local_bytes.max(0) / 1_024).unwrap_or(u32::MAX));
         }
     }
 

@@ -125,6 +125,7 @@ impl Builder {
         let Timeline { kernels, graphs, copies, memsets, migrations, .. } = &mut self.timeline;
         append(&mut kernels.ops, &chunk.kernels.ops, raw);
         kernels.shape.extend(all_at(&raw.kernels, &chunk.kernels.shape));
+        kernels.local_memory_kib.extend(&chunk.kernels.local_memory_kib);
         append(&mut graphs.ops, &chunk.graphs.ops, raw);
         append(&mut copies.ops, &chunk.copies.ops, raw);
         copies.bytes.extend(&chunk.copies.bytes);

@@ -23,6 +23,7 @@ impl Builder {
         let (memsets, migrations) = (&mut timeline.memsets, &mut timeline.migrations);
         let of_kernels = keep_known(&mut kernels.ops, streams);
         of_kernels.apply(&mut kernels.shape);
+        of_kernels.apply(&mut kernels.local_memory_kib);
         if of_kernels.lost() > 0 {
             forget_unused(kernels);
         }

@@ -339,6 +339,7 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&of_trace(NEWER_DRIVER)));
     set.extend(names_in(&of_trace(&made_again("aten::full"))));
     set.extend(names_in(&of_trace(&filled(120, 180))));
+    set.extend(names_in(&of_trace(&trace::casting_trace(6))));
     set.extend(names_in(&of_trace(&pieces("aten::upsample_bilinear2d"))));
     set.extend(names_in(&of_trace(&host_turns::nan_checks(&["aten::isnan", "aten::item"]))));
     let (turns, reads) = (host_turns::two_threads_in_steps(), host_turns::small_reads(2));

@@ -3,7 +3,7 @@
 use coldspot::facts::EntityKind;
 
 use super::kineto::{device, facts};
-use crate::support::trace::{growing_trace, grown_trace};
+use crate::support::trace::{casting_trace, growing_trace, grown_trace};
 
 #[test]
 fn a_tensor_that_is_copied_whole_to_append_to_it_is_told() {
@@ -26,6 +26,24 @@ fn a_tensor_that_is_copied_whole_to_append_to_it_is_told() {
     assert_eq!(device(&facts(of_two_halves), "growing_join_count"), 0);
     let without_sizes = growing_trace(12).replace("Input Dims", "Dims");
     assert_eq!(device(&facts(without_sizes), "growing_join_count"), -1);
+}
+
+#[test]
+fn a_tensor_that_is_copied_is_told_by_sizes_and_types_and_a_chain_by_its_operators() {
+    let told = |text: String| {
+        let facts = facts(text);
+        let device = facts.of_kind(EntityKind::Device).next().unwrap().1;
+        let names = ["tensor_copy_main_sizes", "tensor_copy_main_from", "tensor_copy_main_to", "chain_operators"];
+        let texts = names.map(|name| device.text(name).unwrap_or("").to_owned());
+        (texts, device.int("tensor_copy_main_ns"))
+    };
+    let (texts, copied_ns) = told(casting_trace(6));
+    assert_eq!(texts, ["[64, 40]", "int64", "float32", "aten::mul, aten::copy_"]);
+    assert_eq!(copied_ns, Some(6 * 200_000));
+    let (texts, copied_ns) = told(casting_trace(6).replace("Input type", "types"));
+    assert_eq!((texts[0].as_str(), texts[3].as_str(), copied_ns), ("", "aten::mul, aten::copy_", None), "no types");
+    let (texts, _) = told(casting_trace(6).replace("cpu_op", "user_annotation"));
+    assert_eq!(texts, ["", "", "", ""], "no operators");
 }
 
 #[test]

@@ -237,13 +237,13 @@ impl<'a> Exporter<'a> {
             streamId: op.stream, correlationId: op.correlation, globalPid: self.global_pid(op.process),
         };
         let table = match &op.kind {
-            OpKind::Kernel { short, long, grid, block, registers, shared_bytes } => {
+            OpKind::Kernel { short, long, grid, block, registers, shared_bytes, local_total_bytes } => {
                 let (short, long) = (self.string(short), self.string(long));
                 row.extend(columns! {
                     demangledName: long, shortName: short, mangledName: long, launchType: 1, cacheConfig: 1,
                     registersPerThread: *registers, gridX: grid[0], gridY: grid[1], gridZ: grid[2], blockX: block[0],
                     blockY: block[1], blockZ: block[2], staticSharedMemory: 0, dynamicSharedMemory: *shared_bytes,
-                    localMemoryPerThread: 0, localMemoryTotal: 0, gridId: index + 1, sharedMemoryExecuted: *shared_bytes,
+                    localMemoryPerThread: 0, localMemoryTotal: *local_total_bytes, gridId: index + 1, sharedMemoryExecuted: *shared_bytes,
                     sharedMemoryLimitConfig: 0, qmdBulkReleaseDone: 0, qmdPreexitDone: 0, qmdLastCtaDone: 0,
                     clusterX: 0, clusterY: 0, clusterZ: 0,
                 });

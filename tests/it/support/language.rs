@@ -137,6 +137,9 @@ pub struct Kernel {
     pub registers: i64,
     #[serde(default)]
     pub shared_bytes: i64,
+    /// The local memory that its context holds while it runs.
+    #[serde(default)]
+    pub local_total_bytes: i64,
 }
 
 fn registers() -> i64 {

@@ -16,10 +16,27 @@ pub struct Op {
 
 #[derive(Debug, Clone)]
 pub enum OpKind {
-    Kernel { short: String, long: String, grid: [i64; 3], block: [i64; 3], registers: i64, shared_bytes: i64 },
+    Kernel {
+        short: String,
+        long: String,
+        grid: [i64; 3],
+        block: [i64; 3],
+        registers: i64,
+        shared_bytes: i64,
+        local_total_bytes: i64,
+    },
     Graph,
-    Copy { bytes: i64, kind: i64, source: i64, target: i64, cause: Option<i64>, address: Option<i64> },
-    Memset { bytes: i64 },
+    Copy {
+        bytes: i64,
+        kind: i64,
+        source: i64,
+        target: i64,
+        cause: Option<i64>,
+        address: Option<i64>,
+    },
+    Memset {
+        bytes: i64,
+    },
 }
 
 /// A call of the runtime or driver API, or of the operating system.

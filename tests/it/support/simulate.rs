@@ -305,6 +305,7 @@ impl<'a> Machine<'a> {
             block: shape.block,
             registers: shape.registers,
             shared_bytes: shape.shared_bytes,
+            local_total_bytes: shape.local_total_bytes,
         }
     }
 

@@ -347,6 +347,29 @@ pub fn grown_trace(rounds: u32) -> String {
     events.text()
 }
 
+/// A trace of rounds on an A100 in which operators of PyTorch copy a tensor into another type and multiply it by another, twice, with
+/// the sizes and types of what is copied.
+pub fn casting_trace(rounds: u32) -> String {
+    const COPY: &str = "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}::operator()() const::{lambda(float)#1}>(int)";
+    const PRODUCT: &str = "void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float> > >(int)";
+    let copied = r#""Input Dims":[[64,40],[64,40],[]],"Input type":["float","long int","Scalar"]"#;
+    let mut events = EventsOfA100::default();
+    for round in 0..rounds {
+        let begin = f64::from(round) * 1_000.0 + 1_000.0;
+        let launched = [("aten::copy_", copied, COPY, 200.0), ("aten::mul", "", PRODUCT, 150.0)];
+        let twice = launched.iter().chain(&launched[1..]);
+        for (place, (operator, args, kernel, run_us)) in (0_u32..).zip(twice) {
+            let at = begin + 20.0 * f64::from(place);
+            events.event("cpu_op", operator, 99, at, 15.0, args);
+            let args = format!(r#""correlation":{}"#, 3 * round + place + 1);
+            events.event("cuda_runtime", "cudaLaunchKernel", 99, at + 2.0, 5.0, &args);
+            let args = format!(r#"{args},"device":0,"stream":7,"grid":[4096,1,1],"block":[256,1,1]"#);
+            events.event("kernel", kernel, 7, begin + 100.0 + 210.0 * f64::from(place), *run_us, &args);
+        }
+    }
+    events.text()
+}
+
 /// A trace of passes over two convolutions on an A100, forward and backward. In the first of them, each of which has inputs of new
 /// sizes, a convolution tries five kernels and waits for each before it runs. Steps are marked where that is asked for.
 pub fn tuned_trace(passes: u32, of_new_sizes: u32, is_marked: bool) -> String {
