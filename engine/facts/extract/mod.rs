@@ -41,6 +41,7 @@ mod late_starts;
 mod launch_shapes;
 mod launches;
 mod lead;
+mod library_call;
 mod locked_turns;
 mod made_again;
 mod metrics;
