@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::accounts::{Account, ByAccount};
 use super::ahead::Won;
 use super::by_key::ByKey;
+use super::host_run::HostRun;
 use super::ops::{OpKind, OpRef};
 use super::reading::{Drained, HostAndRounds, Piece, RangeReading, RangeSums, TimeSum};
 use crate::timeline::interval::Interval;
@@ -169,6 +170,8 @@ pub struct IdleReading {
     pub sources: BTreeMap<(Account, u32), i64>,
     /// The time of the window in which no thread that launches merely waits for the device; `None` when none launches.
     pub host_work_ns: Option<i64>,
+    /// The longest run of host code.
+    pub host_run: HostRun,
     /// When a thread that launches loads code, whatever the device does meanwhile.
     pub loads: Union,
 }
@@ -186,6 +189,7 @@ impl IdleReading {
             return;
         }
         self.sums[activity].add(interval);
+        self.host_run.take(activity, interval);
         if name != NONE {
             self.calls.of((activity, name)).add(interval);
         }
@@ -237,6 +241,7 @@ impl IdleReading {
         for (key, drained) in other.drained.iter() {
             self.drained.of(*key).merge(*drained);
         }
+        self.host_run.merge(other.host_run);
         self.guessed_ns += other.guessed_ns;
         self.guessed_host_ns += other.guessed_host_ns;
         self.storm_launch_ns += other.storm_launch_ns;

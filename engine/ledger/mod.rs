@@ -21,6 +21,7 @@ mod dispatch;
 mod first;
 mod first_uses;
 pub mod host;
+mod host_run;
 pub mod idle;
 mod laid_out;
 mod marks;

@@ -29,6 +29,9 @@ const MANY_TENSORS: &str = "multi_tensor_apply";
 /// In the names of kernels of cuDNN that convolve by Winograd's method.
 const WINOGRAD: &str = "winograd";
 
+/// In the names of kernels of frameworks that programs in Python call.
+const PYTHON_MARKS: [&str; 2] = ["at::native::", "cupy_"];
+
 /// Fewer recurrent cells in a step are no sequence.
 const MIN_CELL_COUNT: usize = 16;
 
@@ -197,6 +200,13 @@ impl<'all> Setting<'all> {
     pub(super) fn is_winograd(&self, op: &Op) -> bool {
         let timeline = self.subject.timeline;
         op.kind == OpKind::Kernel && timeline.name(timeline.kernels.shape_of(op.index).name).contains(WINOGRAD)
+    }
+
+    /// Whether a kernel is one of a framework that Python calls: of PyTorch or CuPy.
+    pub(super) fn is_of_python(&self, op: &Op) -> bool {
+        let timeline = self.subject.timeline;
+        let name = |op: &Op| timeline.name(timeline.kernels.shape_of(op.index).full_name);
+        op.kind == OpKind::Kernel && PYTHON_MARKS.iter().any(|mark| name(op).contains(mark))
     }
 
     /// Whether a kernel only copies a tensor into another type or layout.

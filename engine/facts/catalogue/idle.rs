@@ -380,7 +380,7 @@ pub(super) const DETAIL: &[Fact] = &[
         Text,
         CallStacks,
         Incomparable,
-        "The function of PyTorch, by stacks of Python, that at least half of idle_host_ns lies in, the outermost; those that only call the program's own code left out. Absent where none does.",
+        "The function of PyTorch, or of a module of Python's own library that calls no code of the program (`subprocess`, `json`, `pickle`, `logging`), by stacks of Python, that at least half of idle_host_ns lies in, the outermost; those that only call the program's own code left out. Absent where none does.",
     ),
     fact(
         "idle_host_library_call_ns",

@@ -126,10 +126,20 @@ pub(super) fn places(timeline: &Timeline, device: &DeviceContext, facts: &mut En
     for account in Account::all().filter(|account| account.has_place() && is_told(timeline, device, *account)) {
         let pieces = pieces_of(device, account);
         if pieces.sum_ns > 0 {
-            facts.set(account.longest_fact(), pieces.longest_ns);
-            facts.set(account.longest_start_fact(), pieces.longest_start_ns);
+            let longest = longest_of(device, account, &pieces);
+            facts.set(account.longest_fact(), longest.0);
+            facts.set(account.longest_start_fact(), longest.1);
         }
     }
+}
+
+/// The longest piece of an account, and when it begins; of host code the longest run.
+fn longest_of(device: &DeviceContext, account: Account, pieces: &TimeSum) -> (i64, i64) {
+    let run = device.idle().host_run.longest();
+    if account == Account::IdleHost && run.len_ns() > pieces.longest_ns {
+        return (run.len_ns().min(pieces.sum_ns), run.start);
+    }
+    (pieces.longest_ns, pieces.longest_start_ns)
 }
 
 /// The pieces that an account comes in: of operations, or of idle time.

@@ -209,9 +209,15 @@ fn of_host_code(timeline: &Timeline, samples: Weighed, outer: &Outer, facts: &mu
     // Where nothing that it calls can be told, a driver tells at least where it is.
     let function = within.or_else(|| profile.deepest(fits).filter(|_| !is_parted));
     let Some(function) = function else {
+        if let Some(known) = profile.of_whole_stacks().filter(|_| !is_parted)
+            && let Some(function) = known.deepest(fits)
+        {
+            let own = own_function(timeline, &known, (is_root, is_driver));
+            return of_function(timeline, &known, function, own, facts);
+        }
         // All that a program does lies in its own file.
         let is_library = |(module, _): &(NameId, f64)| !modules::is_program(file_name(timeline.name(*module)));
-        if let Some((module, share)) = profile.module().filter(is_library) {
+        if let Some((module, share)) = profile.module().or_else(|| profile.main_module()).filter(is_library) {
             facts.set("idle_host_module", file_name(timeline.name(module)));
             facts.set("idle_host_module_share", share);
         }
@@ -222,12 +228,20 @@ fn of_host_code(timeline: &Timeline, samples: Weighed, outer: &Outer, facts: &mu
         }
         return;
     };
+    of_function(timeline, &profile, function, own_function(timeline, &profile, (is_root, is_driver)), facts);
+}
+
+/// The function of the program's own that most host code lies in; one that drives CUDA only where nothing further in can be told.
+fn own_function(
+    timeline: &Timeline,
+    profile: &Profile<'_>,
+    (is_root, is_driver): (impl Fn(Frame) -> bool, impl Fn(Frame) -> bool),
+) -> Option<u32> {
     let is_own = |frame: Frame| {
         let is_of_others = is_plumbing(timeline, frame) || is_asked_for(timeline, frame);
         !is_of_others && profile.is_of_program(frame) && !is_root(frame)
     };
-    let own = profile.deepest(|frame| is_own(frame) && !is_driver(frame)).or_else(|| profile.deepest(is_own));
-    of_function(timeline, &profile, function, own, facts);
+    profile.deepest(|frame| is_own(frame) && !is_driver(frame)).or_else(|| profile.deepest(is_own))
 }
 
 /// The facts of the function that most host code lies in, and of the function of the program's own that asks for it.

@@ -42,6 +42,7 @@ mod late_starts;
 mod launch_shapes;
 mod launches;
 mod lead;
+mod library_call;
 mod local_memory;
 mod locked_turns;
 mod made_again;

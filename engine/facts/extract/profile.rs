@@ -23,8 +23,14 @@ pub(super) const MIN_COVERED_SHARE: f64 = 0.5;
 pub(super) const CALLER_SHARE: f64 = 0.6;
 /// A function is told when at least this part of the weight lies in it, in percent.
 const MIN_PERCENT: i64 = 60;
+/// The same of a file, where most of the rest lies in an interpreter.
+const MIN_PERCENT_BESIDE_INTERPRETER: i64 = 30;
 /// This part of all samples of a thread lies in its roots, in percent.
 const ROOT_PERCENT: i64 = 95;
+/// So many stacks that reach the beginning of the program tell who calls what, where most others tell their innermost function alone.
+const MIN_WHOLE_STACKS: usize = 30;
+/// Of so much of both the innermost functions lie in the same files, at least.
+const ALIKE_SHARE: f64 = 0.9;
 /// A longer name is told without its namespaces and template arguments.
 const MAX_NAME_CHARS: usize = 60;
 /// A name that tells a function from another that is called the same without arguments is told up to this length.
@@ -181,6 +187,33 @@ impl<'all> Profile<'all> {
         self
     }
 
+    /// The same of the stacks that reach the beginning of the program, where most tell nothing but their innermost function, and that
+    /// lies in the same files: what the one are called by, the others are.
+    pub(super) fn of_whole_stacks(&self) -> Option<Self> {
+        let is_whole = |stack: &[u32]| stack.len() > 1 && stack.iter().any(|function| self.traits(*function).is_entry);
+        let (mut whole, mut cut_weight) = (Vec::new(), 0);
+        let mut files: BTreeMap<NameId, [i64; 2]> = BTreeMap::new();
+        for (stack, weight) in &self.weighed.0 {
+            let functions = self.stacks.stack(*stack as usize);
+            let Some(first) = functions.first() else { continue };
+            let is_whole = is_whole(functions);
+            if is_whole {
+                whole.push((*stack, *weight));
+            } else if functions.len() == 1 {
+                cut_weight += weight;
+            } else {
+                continue;
+            }
+            files.entry(self.frame(*first).module).or_default()[usize::from(is_whole)] += weight;
+        }
+        let whole_weight: i64 = whole.iter().map(|(_, weight)| *weight).sum();
+        let share = |weight: i64, of: i64| weight as f64 / of.max(1) as f64;
+        let alike = files.values().map(|[cut, whole]| share(*cut, cut_weight).min(share(*whole, whole_weight)));
+        let is_enough = whole.len() >= MIN_WHOLE_STACKS && 2 * cut_weight >= self.whole;
+        (is_enough && alike.sum::<f64>() >= ALIKE_SHARE)
+            .then(|| Self::new(self.timeline, self.stacks, Weighed::new(whole)))
+    }
+
     /// The functions that call everything else: nearly all lies in them, and nearly nothing in themselves.
     pub(super) fn roots(&self) -> HashSet<(NameId, NameId)> {
         let is_root = |held: &Held| {
@@ -305,6 +338,17 @@ impl<'all> Profile<'all> {
 
     /// The deepest file that most lies in, and how much of all; not those that others ask for something.
     pub(super) fn module(&self) -> Option<(NameId, f64)> {
+        self.module_with(MIN_PERCENT).map(|(module, share, _)| (module, share))
+    }
+
+    /// The same of a file that holds much, where no other file tells of more than a little: the rest is an interpreter's.
+    pub(super) fn main_module(&self) -> Option<(NameId, f64)> {
+        let found = self.module_with(MIN_PERCENT_BESIDE_INTERPRETER);
+        found.filter(|(_, share, others)| 4.0 * others <= *share).map(|(module, share, _)| (module, share))
+    }
+
+    /// The deepest file that so much lies in, how much of all, and in how much another is the innermost that tells.
+    fn module_with(&self, least_percent: i64) -> Option<(NameId, f64, f64)> {
         let mut held: BTreeMap<NameId, i64> = BTreeMap::new();
         let mut innermost: BTreeMap<NameId, i64> = BTreeMap::new();
         let frames_of = |stack: u32| self.stacks.stack(stack as usize).iter().copied();
@@ -322,13 +366,15 @@ impl<'all> Profile<'all> {
                 *held.entry(module).or_default() += weight;
             }
         }
-        let most = held.into_iter().filter(|(_, weight)| weight * 100 >= self.whole * MIN_PERCENT);
+        let most = held.into_iter().filter(|(_, weight)| weight * 100 >= self.whole * least_percent);
         let (main, _) =
             most.max_by_key(|(module, weight)| (innermost.get(module).copied(), *weight, Reverse(*module)))?;
         // All that lies in the file, the beginning of the program and what has no name among it.
         let is_in = |stack: u32| frames_of(stack).any(|function| self.frame(function).module == main);
         let held: i64 = self.weighed.0.iter().filter(|(stack, _)| is_in(*stack)).map(|(_, weight)| *weight).sum();
-        Some((main, held as f64 / self.whole.max(1) as f64))
+        let others: i64 = innermost.iter().filter(|(module, _)| **module != main).map(|(_, weight)| *weight).sum();
+        let share = |weight: i64| weight as f64 / self.whole.max(1) as f64;
+        Some((main, share(held), share(others)))
     }
 
     /// Among the functions that fit and that most lies in, the one that is the innermost in most stacks, and in how much of

@@ -11,8 +11,8 @@ use foldhash::HashSet;
 
 use super::projection::{COPY_BACKWARDS, Folded, InGroup, Projection, STEP, telling, told_name};
 use super::{
-    Context, DeviceContext, DevicePart, Parents, called_in_range, copying_range, cpu_operators, lead, made_again,
-    source_lines, work_ranges,
+    Context, DeviceContext, DevicePart, Parents, called_in_range, copying_range, cpu_operators, lead, library_call,
+    made_again, source_lines, work_ranges,
 };
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::Account;
@@ -112,7 +112,9 @@ fn of_device(context: &Context<'_>, device: &DeviceContext, told: &Told<'_>, fac
     }
     facts.set_some("idle_host_operator_ns", in_operators(timeline, device));
     cpu_operators::extract(context, device, facts);
-    if let Some((range, ns)) = library_call(timeline, told, device.account_ns(Account::IdleHost)) {
+    let in_ranges =
+        told.groups.iter().map(|group| (group.label, told.folded.group_of(group.label), group.sums.idle.host_ns));
+    if let Some((range, ns)) = library_call::find(timeline, in_ranges, device.account_ns(Account::IdleHost)) {
         facts.set("idle_host_library_call", told.folded.name(range));
         facts.set("idle_host_library_call_ns", ns);
     }
@@ -306,28 +308,6 @@ fn main_range(
         let most_ns = by_group.values().map(|sum| sum.all_ns).max()?;
         telling(&by_group, most_ns)
     })
-}
-
-/// How stacks begin the functions of PyTorch, and those of them that only call the program's own code.
-const LIBRARY: &str = "torch/";
-const CALLING: [&str; 6] =
-    ["torch/nn/", "torch/utils/", "torch/profiler/", "torch/autograd/", "torch/_dynamo/", "torch/distributed/fsdp/"];
-
-/// The function of PyTorch that the program calls, and that most host code lies in: what is further inside says less of why.
-fn library_call(timeline: &Timeline, told: &Told<'_>, whole_ns: i64) -> Option<(u32, i64)> {
-    let is_library = |label: u32| {
-        let label = timeline.ranges.labels.get(label as usize).filter(|label| label.kind == RangeKind::PythonFrame);
-        let name = label.map_or("", |label| timeline.name(label.name));
-        name.starts_with(LIBRARY) && !CALLING.iter().any(|part| name.starts_with(part))
-    };
-    let mut by_group: BTreeMap<u32, i64> = BTreeMap::new();
-    for group in told.groups.iter().filter(|group| is_library(group.label)) {
-        if let Some(folded) = told.folded.group_of(group.label) {
-            *by_group.entry(folded).or_default() += group.sums.idle.host_ns;
-        }
-    }
-    let (range, ns) = by_group.into_iter().max_by_key(|(range, ns)| (*ns, Reverse(*range)))?;
-    (ns > 0 && ns.saturating_mul(2) >= whole_ns).then_some((range, ns.min(whole_ns)))
 }
 
 fn entity(context: &Context<'_>, parents: &Parents<'_>, group: &Group, keys: &mut HashSet<String>) -> Entity {

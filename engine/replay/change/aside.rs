@@ -196,10 +196,10 @@ impl Play<'_> {
     /// do beside it.
     fn stays_on_host(&self, reads_only: &[bool], setting: &Setting<'_>) -> HashSet<u32> {
         let part = &self.model.part;
-        let has_operators = part.calls.iter().any(|call| call.operator_count > 0);
+        let is_interpreted = self.is_interpreted(setting);
         let own = self.host_code(setting).into_iter().filter(|(thread, call, _)| {
             let has_state = self.round_trip(thread, *call).is_some() && !self.is_round_trip(thread, *call);
-            has_state || reads_only[*call] && !has_operators
+            has_state || reads_only[*call] && !is_interpreted
         });
         let own: Vec<(u32, i64)> = own.map(|(_, call, host_ns)| (call as u32, host_ns)).collect();
         let host_ns = own.iter().map(|(_, ns)| *ns).fold(0, i64::saturating_add);
@@ -207,6 +207,12 @@ impl Play<'_> {
         let kernels_ns = kernels.map(|op| op.end - op.start).fold(0, i64::saturating_add);
         let is_little = kernels_ns.saturating_mul(LITTLE_BESIDE_RATIO) < host_ns;
         own.into_iter().filter(|_| !is_little).map(|(call, _)| call).collect()
+    }
+
+    /// Whether Python launches what runs, by operators or by names of kernels: few recordings hold operators.
+    fn is_interpreted(&self, setting: &Setting<'_>) -> bool {
+        let part = &self.model.part;
+        part.calls.iter().any(|call| call.operator_count > 0) || part.ops.iter().any(|op| setting.is_of_python(op))
     }
 
     /// Before which calls the host does nothing but read results that came back: nothing of that is sent.
