@@ -19,7 +19,7 @@ const LEAST_FILL_THREADS: i64 = LEAST_FILL_BYTES / 16;
 const FILL_WORD: &str = "fill";
 /// What calls that record an event begin with behind the prefix of their API.
 const EVENT_RECORD: &str = "EventRecord";
-/// So many copies may lie before the first trial of a kernel.
+/// So many copies may lie before the first trial of a kernel, and behind the last.
 const MOST_PREPARING: usize = 4;
 /// So many other kernels may lie between two trials, as what puts back what a trial wrote.
 const MOST_BETWEEN: usize = 2;
@@ -42,8 +42,8 @@ pub struct KernelTuning {
 }
 
 impl KernelTuning {
-    /// Takes the pauses on both sides as its own, with copies right before the first fill: the tuner prepares trials, and looks at what
-    /// they took.
+    /// Takes the pauses on both sides as its own, with copies right beside the first and the last: the tuner prepares trials, and looks at
+    /// what they took.
     fn reach_out(&mut self, device: &DeviceOps) {
         let ops = device.list();
         let first = ops.partition_point(|op| op.start < self.device.start);
@@ -53,7 +53,8 @@ impl KernelTuning {
             self.device.start = self.device.start.min(begun.end);
         }
         let behind = ops.partition_point(|op| op.start < self.device.end);
-        if let Some(next) = ops.get(behind) {
+        let mut after = ops[behind..].iter().take(MOST_PREPARING + 1);
+        if let Some(next) = after.find(|op| op.kind != OpKind::Copy) {
             self.device.end = next.start;
         }
     }
