@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::ops::Deref;
 
+use foldhash::HashSet;
+
 use super::cells::looped_cells;
 use super::record::{Op, Part, TO_HOST};
 use super::{Role, Subject};
 use crate::ledger::OpKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::link::LinkRates;
-use crate::timeline::{DeviceProperties, TensorRatios, occupancy};
+use crate::timeline::{DeviceProperties, NameId, TensorRatios, occupancy};
 
 /// Copies of at least so many bytes tell the rate of the link.
 const MIN_RATE_BYTES: i64 = 1 << 20;
@@ -202,11 +204,13 @@ impl<'all> Setting<'all> {
         op.kind == OpKind::Kernel && timeline.name(timeline.kernels.shape_of(op.index).name).contains(WINOGRAD)
     }
 
-    /// Whether a kernel is one of a framework that Python calls: of PyTorch or CuPy.
-    pub(super) fn is_of_python(&self, op: &Op) -> bool {
+    /// Whether any of them is a kernel of a framework that Python calls: of PyTorch or CuPy.
+    pub(super) fn is_any_of_python(&self, ops: &[Op]) -> bool {
         let timeline = self.subject.timeline;
-        let name = |op: &Op| timeline.name(timeline.kernels.shape_of(op.index).full_name);
-        op.kind == OpKind::Kernel && PYTHON_MARKS.iter().any(|mark| name(op).contains(mark))
+        let kernels = ops.iter().filter(|op| op.kind == OpKind::Kernel);
+        // Each name once: they may be long, and there are few.
+        let names: HashSet<NameId> = kernels.map(|op| timeline.kernels.shape_of(op.index).full_name).collect();
+        names.iter().any(|name| PYTHON_MARKS.iter().any(|mark| timeline.name(*name).contains(mark)))
     }
 
     /// Whether a kernel only copies a tensor into another type or layout.

@@ -26,6 +26,8 @@ const LIKE_SHARE: f64 = 0.9;
 /// What calls that take memory from a pool begin with.
 const POOL_CALLS: [&str; 4] =
     ["cudaMallocAsync", "cudaMallocFromPoolAsync", "cuMemAllocAsync", "cuMemAllocFromPoolAsync"];
+/// Calls of the driver that only ask what a kernel is called, as at each launch under a profiler: no part of a program's loop.
+const NAME_CALLS: [&str; 2] = ["cuKernelGetName", "cuFuncGetName"];
 /// Names of calls are short; a report may hold others.
 const MAX_LISTED_BYTES: usize = 600;
 
@@ -87,6 +89,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let window = device.window();
     let calls = context.calls.of_thread(thread).iter().copied();
     let calls = calls.filter(|call| timeline.api.times.at(*call as usize).overlap_ns(window) > 0);
+    let asks = |name: &str| NAME_CALLS.iter().any(|call| name.starts_with(call));
+    let asking: HashSet<NameId> =
+        context.api_names().iter().map(|(name, _)| *name).filter(|name| asks(timeline.name(*name))).collect();
+    let calls = calls.filter(|call| !asking.contains(&timeline.api.name[*call as usize]));
     let calls: Vec<u32> = calls.take(MAX_CALL_COUNT).collect();
     let names: Vec<NameId> = calls.iter().map(|call| timeline.api.name[*call as usize]).collect();
     let Some(mut round) = Round::find(&names) else { return };

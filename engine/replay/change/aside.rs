@@ -212,7 +212,7 @@ impl Play<'_> {
     /// Whether Python launches what runs, by operators or by names of kernels: few recordings hold operators.
     fn is_interpreted(&self, setting: &Setting<'_>) -> bool {
         let part = &self.model.part;
-        part.calls.iter().any(|call| call.operator_count > 0) || part.ops.iter().any(|op| setting.is_of_python(op))
+        part.calls.iter().any(|call| call.operator_count > 0) || setting.is_any_of_python(&part.ops)
     }
 
     /// Before which calls the host does nothing but read results that came back: nothing of that is sent.

@@ -142,7 +142,7 @@ impl Play<'_> {
             let mut first = None;
             for read in thread.clone().filter(|call| self.reads_scalar(*call as u32)) {
                 let Some(after) = first.replace(read + 1) else { continue };
-                if self.makes_one_result(after..read, is_gone, most, setting)
+                if self.makes_one_result(after..read, is_gone, (most, extent), setting)
                     && (is_ceiling || !(after..read).any(chooses))
                 {
                     in_row.push(after..read);
@@ -168,8 +168,15 @@ impl Play<'_> {
     }
 
     /// Whether calls between two reads launch nothing but the few small kernels of one result: at most so many, or an expression
-    /// that ends in a sum. What a kernel of the program's own does is not known: it makes the result alone, or something else too.
-    fn makes_one_result(&self, calls: Range<usize>, is_gone: &[bool], most: usize, setting: &Setting<'_>) -> bool {
+    /// that ends in a sum. What a kernel of the program's own does is not known: at best it makes the result alone, and is expected to
+    /// do something that the next one needs.
+    fn makes_one_result(
+        &self,
+        calls: Range<usize>,
+        is_gone: &[bool],
+        (most, extent): (usize, Extent),
+        setting: &Setting<'_>,
+    ) -> bool {
         let part = &self.model.part;
         let stays = |call: &usize| part.calls[*call].op_count > 0 && !is_gone[*call];
         let op_of = |call: usize| part.ops.get(part.calls[call].first_op as usize);
@@ -188,7 +195,8 @@ impl Play<'_> {
         let is_known = |role: &Role| makes_results(*role);
         let ends_in_sum = kernels.last() == Some(&Role::Reduction) && kernels.len() <= MAX_LAUNCHES_OF_RESULT;
         let is_one = kernels.len() <= most || ends_in_sum;
-        is_one && (kernels.len() <= 1 || kernels.iter().all(is_known)) && { calls }
+        let is_best = extent == Extent::Ceiling && kernels.len() <= 1;
+        is_one && (is_best || kernels.iter().all(is_known)) && { calls }
             .all(|call| is_gone[call] || fits(call))
     }
 
