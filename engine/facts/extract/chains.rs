@@ -12,7 +12,7 @@ use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
 use crate::replay::Role;
 use crate::replay::chains::{Link, MIN_PASS_NS, chains};
-use crate::timeline::columns::{Direction, KernelShape};
+use crate::timeline::columns::{Direction, KernelShape, RangeKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
 
@@ -74,7 +74,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         for (_, stream) in streams(context, device).iter() {
             for chain in chains(&stream.links, true) {
                 sums.add(context, &stream.links, &chain);
-                chained.extend(chain.iter().filter_map(|place| stream.ops.get(*place)));
+                chained.extend(stream.ops.iter().flat_map(|ops| chain.iter().filter_map(|place| ops.get(*place))));
             }
         }
     }
@@ -88,8 +88,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 #[derive(Default)]
 struct Stream {
     links: Vec<Link>,
-    /// What each of them is of.
-    ops: Vec<Op>,
+    /// What each of them is of, where operators were recorded: nothing else asks for it.
+    ops: Option<Vec<Op>>,
     is_ended: bool,
     /// The last of such a row behind the first.
     last: Option<Op>,
@@ -98,7 +98,7 @@ struct Stream {
 impl Stream {
     fn push(&mut self, link: Link, op: Op) {
         self.links.push(link);
-        self.ops.push(op);
+        self.ops.as_mut().into_iter().for_each(|ops| ops.push(op));
     }
 }
 
@@ -107,9 +107,11 @@ fn streams(context: &Context<'_>, device: &DeviceContext) -> ByIndex<Stream> {
     let timeline = context.timeline;
     let links = Links::new(context, device);
     let mut optimizer = context.optimizer_steps().follow();
+    let has_operators = timeline.ranges.labels.iter().any(|label| label.kind == RangeKind::Operator);
+    let new = || Stream { ops: has_operators.then(Vec::new), ..Stream::default() };
     let mut streams: ByIndex<Stream> = ByIndex::default();
     for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
-        let stream = streams.of(op.stream(timeline), Stream::default);
+        let stream = streams.of(op.stream(timeline), new);
         let link = links.of(op);
         let may_join = matches!(link.role, Role::Elementwise | Role::Join | Role::Reduction);
         if link.is_pass || may_join && !optimizer.launched(timeline, op) {

@@ -196,8 +196,7 @@ impl Play<'_> {
         let ends_in_sum = kernels.last() == Some(&Role::Reduction) && kernels.len() <= MAX_LAUNCHES_OF_RESULT;
         let is_one = kernels.len() <= most || ends_in_sum;
         let is_best = extent == Extent::Ceiling && kernels.len() <= 1;
-        is_one && (is_best || kernels.iter().all(is_known)) && { calls }
-            .all(|call| is_gone[call] || fits(call))
+        is_one && (is_best || kernels.iter().all(is_known)) && { calls }.all(|call| is_gone[call] || fits(call))
     }
 
     /// Takes the host code out that led to calls that are gone: of the code around them the longest stretch stays, as it leads
