@@ -132,6 +132,8 @@ pub const MAX_FACTS_FILE_BYTES: u64 = 64 * MIB;
 pub const MAX_FACTS_FILE_ENTITY_COUNT: usize = 50_000;
 /// The power of two that whole numbers reach: sums of all entities stay far from overflow.
 pub const MAX_FACTS_FILE_NUMBER_POWER: u32 = 56;
+/// That number.
+pub const MAX_FACTS_FILE_NUMBER: i64 = 1 << MAX_FACTS_FILE_NUMBER_POWER;
 
 /// Facts files of one history: thirty years of nights.
 pub const MAX_HISTORY_FILE_COUNT: usize = 10_000;

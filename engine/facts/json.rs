@@ -6,7 +6,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use super::catalogue::{self, EntityKind, Fact, FactType, Unit};
 use super::value::FactValue;
-use crate::limits::{MAX_FACTS_FILE_ENTITY_COUNT, MAX_FACTS_FILE_NUMBER_POWER, MAX_NAME_BYTES};
+use crate::limits::{MAX_FACTS_FILE_ENTITY_COUNT, MAX_FACTS_FILE_NUMBER as MAX_NUMBER, MAX_NAME_BYTES};
 use crate::text::cut;
 
 /// An entity as the file has it.
@@ -317,10 +317,7 @@ fn value_of(fact: &Fact, value: Scalar) -> Result<Option<FactValue>, String> {
     Ok(Some(value))
 }
 
-/// Larger numbers are no times, bytes or counts of a run, and sums of many of them would not fit.
-const MAX_NUMBER: i64 = 1 << MAX_FACTS_FILE_NUMBER_POWER;
-
-/// An integer that a fact may be.
+/// An integer that a fact may be. Larger ones are no times, bytes or counts of a run, and sums of many of them would not fit.
 fn whole(fact: &Fact, number: Option<i64>) -> Result<i64, String> {
     let number = number.filter(|number| number.unsigned_abs() <= MAX_NUMBER.unsigned_abs()).ok_or("is out of range")?;
     // Times on the clock of the capture may lie before its start; lengths and counts may not be negative.

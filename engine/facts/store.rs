@@ -4,11 +4,8 @@ use std::collections::BTreeMap;
 
 use super::catalogue::{self, EntityKind};
 use super::value::FactValue;
-use crate::limits::MAX_FACTS_FILE_NUMBER_POWER;
+use crate::limits::MAX_FACTS_FILE_NUMBER as MAX_NUMBER;
 use crate::text::plural::counted_as;
-
-/// Larger numbers are no times, bytes or counts of a run: the largest stands for them, which a file of facts holds.
-const MAX_NUMBER: i64 = 1 << MAX_FACTS_FILE_NUMBER_POWER;
 
 /// What a fact takes in the map of an entity, whose nodes are two thirds full, about; and what each allocation takes beyond its own.
 const BYTES_OF_FACT: usize = 64;
@@ -55,6 +52,7 @@ impl Entity {
     /// is a fault of the code that extracts, never of the report. In release builds such a fact is left out. A test holds that
     /// every fact of the catalogue is set, so that a wrong name does not stay unseen.
     pub fn set(&mut self, name: &str, value: impl Into<FactValue>) {
+        // Larger numbers are none of a run: the largest that a file of facts holds stands for them.
         let value = match value.into() {
             FactValue::Float(number) if !number.is_finite() => return,
             FactValue::Float(number) => FactValue::Float(number.min(MAX_NUMBER as f64)),

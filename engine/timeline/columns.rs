@@ -291,6 +291,13 @@ pub struct Ranges {
     pub domains: Vec<(u32, i64, NameId)>,
 }
 
+impl Ranges {
+    /// Whether any range is one of a framework's operators.
+    pub fn hold_operators(&self) -> bool {
+        self.labels.iter().any(|label| label.kind == RangeKind::Operator)
+    }
+}
+
 /// The ranges that one thread entered: by start, and of those that start together the longer first.
 #[derive(Debug, Default)]
 pub struct ThreadRanges {

@@ -21,6 +21,7 @@ mod replay;
 mod run;
 mod source;
 mod steps;
+mod tensors;
 mod torch;
 mod utilization;
 

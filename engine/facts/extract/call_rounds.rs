@@ -89,9 +89,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let window = device.window();
     let calls = context.calls.of_thread(thread).iter().copied();
     let calls = calls.filter(|call| timeline.api.times.at(*call as usize).overlap_ns(window) > 0);
-    let asks = |name: &str| NAME_CALLS.iter().any(|call| name.starts_with(call));
-    let asking: HashSet<NameId> =
-        context.api_names().iter().map(|(name, _)| *name).filter(|name| asks(timeline.name(*name))).collect();
+    let asking = context.called(|name| NAME_CALLS.iter().any(|call| name.starts_with(call)));
     let calls = calls.filter(|call| !asking.contains(&timeline.api.name[*call as usize]));
     let calls: Vec<u32> = calls.take(MAX_CALL_COUNT).collect();
     let names: Vec<NameId> = calls.iter().map(|call| timeline.api.name[*call as usize]).collect();

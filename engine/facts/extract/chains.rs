@@ -12,7 +12,7 @@ use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
 use crate::replay::Role;
 use crate::replay::chains::{Link, MIN_PASS_NS, chains};
-use crate::timeline::columns::{Direction, KernelShape, RangeKind};
+use crate::timeline::columns::{Direction, KernelShape};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
 
@@ -98,7 +98,9 @@ struct Stream {
 impl Stream {
     fn push(&mut self, link: Link, op: Op) {
         self.links.push(link);
-        self.ops.as_mut().into_iter().for_each(|ops| ops.push(op));
+        if let Some(ops) = &mut self.ops {
+            ops.push(op);
+        }
     }
 }
 
@@ -107,8 +109,8 @@ fn streams(context: &Context<'_>, device: &DeviceContext) -> ByIndex<Stream> {
     let timeline = context.timeline;
     let links = Links::new(context, device);
     let mut optimizer = context.optimizer_steps().follow();
-    let has_operators = timeline.ranges.labels.iter().any(|label| label.kind == RangeKind::Operator);
-    let new = || Stream { ops: has_operators.then(Vec::new), ..Stream::default() };
+    let holds_operators = timeline.ranges.hold_operators();
+    let new = || Stream { ops: holds_operators.then(Vec::new), ..Stream::default() };
     let mut streams: ByIndex<Stream> = ByIndex::default();
     for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
         let stream = streams.of(op.stream(timeline), new);

@@ -326,11 +326,6 @@ mod tests {
         let combine = patterns.traits("combine", "void dpsk::ep::internode::combine<bool, 4>(int)");
         assert!(combine.is_communication && combine.is_collective);
         assert!(!patterns.traits("combine", "void step::internode::combine(int)").is_communication);
-        assert!(of("permute102_kernel").is_transpose && !of("per_channel_cast_and_transpose").is_transpose);
-        let convolutions =
-            ["implicit_convolve_sgemm", "nchwToNhwcKernel", "dgrad2d_c1_k1_nchw_kernel", "volta_scudnn_128x32"];
-        assert!(convolutions.into_iter().all(|name| of(name).is_of_convolution));
-        assert!(!of("convert_fp16").is_of_convolution && !of("ampere_sgemm_128x64_tn").is_of_convolution);
         assert!(!of("vectorized_elementwise_kernel").is_communication);
         assert!(of("vectorized_elementwise_kernel").is_elementwise);
         assert!(of("ampere_sgemm_128x64_tn").is_matrix_product);
@@ -375,6 +370,17 @@ mod tests {
         assert_eq!(of("reduce_half_kernel").precision, None);
         assert_eq!(of("volta_scudnn_128x64_relu_interior_nn_v1").precision, Some("fp32"));
         assert_eq!(of("_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1").precision, Some("bf16"));
+    }
+
+    #[test]
+    fn names_tell_of_layouts_and_convolutions() {
+        let patterns = Patterns::new().expect("patterns compile");
+        let of = |name: &str| patterns.traits(name, name);
+        assert!(of("permute102_kernel").is_transpose && !of("per_channel_cast_and_transpose").is_transpose);
+        let convolutions =
+            ["implicit_convolve_sgemm", "nchwToNhwcKernel", "dgrad2d_c1_k1_nchw_kernel", "volta_scudnn_128x32"];
+        assert!(convolutions.into_iter().all(|name| of(name).is_of_convolution));
+        assert!(!of("convert_fp16").is_of_convolution && !of("ampere_sgemm_128x64_tn").is_of_convolution);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use foldhash::HashSet;
+
 use super::by_index::{ByIndex, Seen};
 use super::compiled::CompiledNames;
 use super::optimizer::OptimizerSteps;
@@ -111,6 +113,11 @@ impl Context<'_> {
             self.timeline.api.name.iter().for_each(|name| *counts.of(*name, i64::default) += 1);
             counts.into_list()
         })
+    }
+
+    /// The names of the calls that fit: there may be a million calls, of few names.
+    pub(super) fn called(&self, fits: impl Fn(&str) -> bool) -> HashSet<NameId> {
+        self.api_names().iter().map(|(name, _)| *name).filter(|name| fits(self.timeline.name(*name))).collect()
     }
 
     /// Whether anything was called whose name fits: nearly all that is looked for among calls is in no recording.

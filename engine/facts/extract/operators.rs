@@ -78,11 +78,11 @@ fn times(
     kernels: impl Iterator<Item = (usize, Op)>,
 ) -> BTreeMap<(usize, NameId), i64> {
     let mut times: BTreeMap<(usize, NameId), i64> = BTreeMap::new();
-    let labels = &timeline.ranges.labels;
-    let is_operator: Vec<bool> = labels.iter().map(|label| label.kind == RangeKind::Operator).collect();
-    if !is_operator.contains(&true) {
+    if !timeline.ranges.hold_operators() {
         return times;
     }
+    let labels = &timeline.ranges.labels;
+    let is_operator: Vec<bool> = labels.iter().map(|label| label.kind == RangeKind::Operator).collect();
     for of_thread in launches(timeline, device, kernels).chunk_by(|a, b| a.thread == b.thread) {
         let ranges = of_thread.first().and_then(|first| timeline.ranges.of_thread(first.thread));
         let mut innermost =

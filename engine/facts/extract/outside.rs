@@ -13,7 +13,6 @@ use crate::ledger::Activity;
 use crate::ledger::compiling::compiler_of;
 use crate::text::paths::without_folders;
 use crate::timeline::api::{ApiClass, MemoryCall, memory_call};
-use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 use crate::timeline::{NameId, Timeline, modules};
@@ -113,7 +112,7 @@ fn unknown_ns(context: &Context<'_>, thread: u32, sides: [Interval; 2]) -> i64 {
 /// How much of what was not recorded of the thread is the start and the end of the profiler: in a trace that holds the operators of
 /// its threads, all but what lies in a pause of the devices. There the profiler was at work, and the thread called nothing that it records.
 fn untraced_ns(timeline: &Timeline, spent: &Spent, pause: Interval) -> i64 {
-    if !timeline.ranges.labels.iter().any(|label| label.kind == RangeKind::Operator) {
+    if !timeline.ranges.hold_operators() {
         return 0;
     }
     let beside_ns = |part: &Interval| part.len_ns() - part.overlap_ns(pause);
@@ -167,16 +166,11 @@ fn idle_free_ns(context: &Context<'_>, main: u32, before: Interval, name: &str) 
     }
     let timeline = context.timeline;
     let times = |call: &u32| timeline.api.times.at(*call as usize);
-    // By name: there may be a million calls, of few names.
-    let names_that = |fits: &dyn Fn(&str) -> bool| -> HashSet<NameId> {
-        let names = context.api_names().iter().map(|(own, _)| *own);
-        names.filter(|own| fits(&without_folders(timeline.name(*own)))).collect()
-    };
-    let allocating = names_that(&|own| {
-        let kind = memory_call(own);
+    let allocating = context.called(|own| {
+        let kind = memory_call(&without_folders(own));
         matches!(kind, MemoryCall::HostPin | MemoryCall::DeviceAllocate | MemoryCall::Managed | MemoryCall::Pool)
     });
-    let freeing = names_that(&|own| own == name);
+    let freeing = context.called(|own| without_folders(own) == name);
     let is_of = |names: &HashSet<NameId>, call: &u32| {
         timeline.api.name.get(*call as usize).is_some_and(|own| names.contains(own))
     };

@@ -8,11 +8,11 @@ use super::super::rule::{Case, FactTable, Given, Rule};
 use super::params;
 use super::zero::replaced;
 use crate::facts::FactValue;
-use crate::limits::MAX_FACTS_FILE_NUMBER_POWER;
+use crate::limits::MAX_FACTS_FILE_NUMBER;
 
 /// Nothing, the smallest amount, and the most that a file of facts can hold.
 fn extremes(value: &FactValue) -> Vec<FactValue> {
-    let most = 1_i64 << MAX_FACTS_FILE_NUMBER_POWER;
+    let most = MAX_FACTS_FILE_NUMBER;
     match value {
         FactValue::Int(_) => [0, 1, most].map(FactValue::Int).into(),
         FactValue::Float(_) => [0.0, 1e-300, most as f64].map(FactValue::Float).into(),
