@@ -58,6 +58,9 @@ const LONG_PIECE_COUNT: usize = 6;
 /// How much a size costs of the next larger one: sizes that are tried one after the other double, or nearly so.
 const OF_NEXT_SIZE: std::ops::RangeInclusive<f64> = 0.25..=0.8;
 
+/// Pieces and distances of what comes again and again are alike to this share of the largest of them.
+const LIKE_SHARE: f64 = 0.75;
+
 /// Pieces of time, at most, that hold what occurs once.
 pub const MAX_ONCE_PIECE_COUNT: usize = 3;
 /// Stands for as many pieces as there are before the work that repeats.
@@ -127,6 +130,23 @@ impl TimeSum {
         let grow = next().all(|(larger, smaller)| larger.start_ns > smaller.start_ns);
         let shrink = next().all(|(larger, smaller)| larger.start_ns < smaller.start_ns);
         (grow || shrink) && next().all(is_next)
+    }
+
+    /// Whether the longest pieces, as many as hold what occurs once at most, come again and again: they are alike and as far from each
+    /// other, and a window has no room for one more before or behind them.
+    pub fn is_evenly_spaced(&self, window: Interval) -> bool {
+        let mut longest: [LongPiece; MAX_ONCE_PIECE_COUNT] = std::array::from_fn(|index| self.top()[index]);
+        let [most, .., least] = longest;
+        longest.sort_unstable_by_key(|piece| piece.start_ns);
+        let [first, second, third] = longest;
+        let distances =
+            [second.start_ns.saturating_sub(first.start_ns), third.start_ns.saturating_sub(second.start_ns)];
+        let (shorter, longer) = (distances[0].min(distances[1]) as f64, distances[0].max(distances[1]) as f64);
+        let room = [first.start_ns.saturating_sub(window.start), window.end.saturating_sub(third.start_ns)];
+        least.length_ns as f64 >= LIKE_SHARE * most.length_ns as f64
+            && least.length_ns > 0
+            && shorter >= LIKE_SHARE * longer
+            && room.iter().all(|room| LIKE_SHARE * *room as f64 <= longer)
     }
 
     /// The longest pieces with the last one, the longest first.
@@ -434,6 +454,21 @@ mod tests {
         merged.merge(sum(&[0, 0, 0, 0, 0, 0, 465, 928, 1826]));
         assert!(merged.is_of_sizes());
         assert_eq!(merged.longest_pieces_ns(), [1826, 928, 465]);
+    }
+
+    #[test]
+    fn pieces_as_far_from_each_other_as_their_window_has_room_for_come_again() {
+        let is_even = |pieces: &[(i64, i64)]| {
+            let mut sum = TimeSum::default();
+            pieces.iter().for_each(|(start, len_ns)| sum.add(Interval::new(*start, start + len_ns)));
+            sum.is_evenly_spaced(Interval::new(0, 1000))
+        };
+        assert!(is_even(&[(100, 50), (400, 48), (405, 1), (720, 55)]));
+        assert!(!is_even(&[(100, 50), (200, 48), (300, 55)]), "a longer window holds more of them");
+        assert!(!is_even(&[(100, 50), (200, 48), (720, 55)]), "at no like distances");
+        assert!(!is_even(&[(100, 50), (400, 20), (720, 55)]), "of no like length");
+        assert!(!is_even(&[(100, 50), (720, 55)]), "two may begin and end a run");
+        assert!(!is_even(&[]));
     }
 
     #[test]

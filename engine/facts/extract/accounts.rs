@@ -84,6 +84,8 @@ pub(super) fn once(context: &Context<'_>, device: &DeviceContext, facts: &mut En
         let is_between = |index: usize| usual_count > 1 && index as i64 + 1 >= usual_count - 1;
         // What each size costs comes with any size.
         let needed = needed.filter(|index| pieces.sum_ns > 0 && !is_between(*index) && !parts.is_of_sizes());
+        let comes_again = |index: usize| index + 1 == MAX_ONCE_PIECE_COUNT && parts.is_evenly_spaced(device.window());
+        let needed = needed.filter(|index| !comes_again(*index));
         facts.set(account.once_fact(), if needed.is_some() { held_ns } else { 0 });
         facts.set(account.once_count_fact(), needed.map_or(0, |index| index as i64 + 1));
     }
