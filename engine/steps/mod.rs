@@ -22,8 +22,8 @@ pub use launches::Launches;
 pub use phases::{Phase, Phases};
 pub use ranges::{Marks, names, without_numbers};
 pub use start_up::start_up;
-pub(crate) use step::median;
 pub use step::{Certainty, MIN_STEP_COUNT, Step, Steps, ToldBy, WARM_UP_FACTOR};
+pub(crate) use step::{median, median_ns};
 
 use crate::timeline::Timeline;
 

@@ -137,9 +137,9 @@ impl Steps {
         steps
     }
 
-    /// Their median length on the device.
+    /// Their median length on the device; of an even number, the mean of the two middle ones. 0 of nothing.
     pub fn median_ns(&self) -> i64 {
-        median(self.steps.iter().map(|step| step.device.len_ns()))
+        median_ns(&mut self.steps.iter().map(|step| step.device.len_ns()).collect::<Vec<_>>()).unwrap_or(0)
     }
 }
 
@@ -248,4 +248,16 @@ pub(crate) fn median(values: impl Iterator<Item = i64>) -> i64 {
         0 => 0,
         count => *values.select_nth_unstable((count - 1) / 2).1,
     }
+}
+
+/// The middle duration; of an even number, the mean of the two middle ones. `None` of nothing.
+pub(crate) fn median_ns(durations: &mut [i64]) -> Option<i64> {
+    let is_even = durations.len().is_multiple_of(2);
+    let middle = durations.len() / 2;
+    if middle >= durations.len() {
+        return None;
+    }
+    let (below, upper, _) = durations.select_nth_unstable(middle);
+    let lower = below.iter().copied().max().filter(|_| is_even).unwrap_or(*upper);
+    Some(lower + upper.saturating_sub(lower) / 2)
 }

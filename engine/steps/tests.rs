@@ -486,3 +486,13 @@ fn a_steady_state_moves_to_when_others_are_in_theirs() {
     let later = Interval::new(ops.window.end + 1, ops.window.end + 2);
     assert_eq!(own.moved_to(ops.window, later, (&steps.steps, Certainty::High)), None);
 }
+
+#[test]
+fn between_two_middle_ones_the_median_is_their_mean() {
+    let of = |durations: &[i64]| super::median_ns(&mut durations.to_vec());
+    assert_eq!(of(&[]), None);
+    assert_eq!(of(&[7]), Some(7));
+    assert_eq!(of(&[8, 2]), Some(5));
+    assert_eq!(of(&[9, 1, 5]), Some(5));
+    assert_eq!(of(&[1, 100, 2, 200]), Some(51));
+}

@@ -228,7 +228,7 @@ const COUNTS: &[Fact] = &[
         Bool,
         CudaTrace,
         Incomparable,
-        "Whether the device computes next to nothing behind its longest communication kernel; absent where there is none.",
+        "Whether what the device computes behind its longest communication kernel is less than a twentieth of that; absent where there is none.",
     ),
     fact(
         "fused_optimizer_launch_count",

@@ -7,13 +7,14 @@ use foldhash::{HashMap, HashSet};
 use super::by_index::ByIndex;
 use super::launches::{Launches, Shape, Spread};
 use super::once::OfShape;
-use super::stats::{clamped, median_ns};
+use super::stats::clamped;
 use super::tally::{KernelTally, launch_shape};
 use super::{
     Context, DeviceContext, DevicePart, Parents, copied_tensors, kernel_names, local_memory, product_casts, tried,
     widths,
 };
 use crate::facts::{Entity, EntityKind};
+use crate::steps::median_ns;
 use crate::timeline::occupancy;
 use crate::timeline::union::Union;
 use crate::timeline::{NameId, Timeline};

@@ -66,6 +66,8 @@ pub(super) struct Told {
     pub(super) later: Option<(usize, i64)>,
     /// Those of the steady state that take far longer than the others.
     pub(super) slow_steps: Union,
+    /// How many these are: those that follow each other are one part of the union.
+    pub(super) slow_step_count: usize,
     /// When what is played again runs: steps of the steady state, and all rounds of a sequence of launches, which may come in runs
     /// with other work between them.
     pub(super) rounds: Union,
@@ -149,7 +151,9 @@ impl Told {
         let steady = self.steps.as_ref().map_or(&[][..], |steps| Phases::steady_of(window, steps));
         let usual_ns = median(&mut steady.iter().map(|step| step.device.len_ns()).collect::<Vec<_>>()).unwrap_or(0);
         let is_slow = |part: &Interval| part.len_ns() as f64 >= SLOW_RATIO * usual_ns as f64;
-        self.slow_steps = Union::of(steady.iter().map(|step| step.device).filter(is_slow));
+        let slow: Vec<Interval> = steady.iter().map(|step| step.device).filter(is_slow).collect();
+        self.slow_step_count = slow.len();
+        self.slow_steps = Union::of(slow);
         let unmarked = self.steps.as_ref().filter(|steps| !are_marked(steps) && !steady.is_empty());
         let rounds = unmarked.map_or(steady, |steps| &steps.steps);
         // One that is so much longer goes on with something else: the next one begins behind that.

@@ -92,7 +92,7 @@ fn of_slow(device: &DeviceContext, steady_count: usize, facts: &mut Entity) {
         ("step_slow_load_ns", Account::IdleLoad),
         ("step_slow_compile_ns", Account::IdleCompile),
     ];
-    let slow_count = device.told.slow_steps.parts().len();
+    let slow_count = device.told.slow_step_count;
     facts.set("step_slow_count", slow_count as i64);
     if slow_count == 0 || !device.knows_host {
         return;
