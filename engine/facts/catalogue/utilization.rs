@@ -19,7 +19,7 @@ pub(super) const USE: &[Fact] = &[
         Float,
         CudaTrace,
         Intensive,
-        "The part of the device's SMs that had work while kernels ran: sampled where GPU metrics were captured, else derived from grids.",
+        "The part of the device's SMs that had work while kernels ran: sampled where GPU metrics were captured, else derived from grids. Where no sample's period falls on kernels alone, as they are short, it is what the samples of the window hold by the part of it in which kernels run.",
     ),
     fact(
         "sm_active_source",

@@ -24,6 +24,9 @@ const WHOLE_WINDOW: [(&str, Metric); 4] = [
 /// Fewer samples than this on compute time say nothing of it.
 const ENOUGH_SAMPLES: usize = 10;
 
+/// Where kernels run for a smaller part of the window, what samples of all of it hold may be the work of another program.
+const LEAST_RUN_SHARE: f64 = 0.1;
+
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let sampled = Sampled::new(context.timeline, device);
     for (name, metric) in WHILE_COMPUTING {
@@ -43,7 +46,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     // Kernels that run have a block on one SM at least: samples below that missed them.
     let sm_count = device.properties(context.timeline).and_then(|known| known.sm_count);
     let least = sm_count.map_or(0.0, |count| 1.0 / count.max(1) as f64);
-    let best = match sampled.share(Metric::SmActive, During::Kernels).filter(|share| *share >= least) {
+    let active = sampled.share(Metric::SmActive, During::Kernels).or_else(|| sampled.of_short_kernels());
+    let best = match active.filter(|share| *share >= least) {
         Some(share) => Some((share, "sampled")),
         None => device.tally.sm_filled_share().map(|share| (share, "derived")),
     };
@@ -91,6 +95,15 @@ impl<'all> Sampled<'all> {
 
     fn mean(&self, metric: Metric, during: During) -> Option<f64> {
         self.enough(metric, during).map(|values| mean(&values))
+    }
+
+    /// The part of the SMs that are active while kernels run that are all shorter than a sample's period: what is sampled over the
+    /// window, by the part of it in which they run. `None` where that is a small one, beside which the activity of others may count.
+    fn of_short_kernels(&self) -> Option<f64> {
+        let window_ns = self.window.len_ns() as f64;
+        let run_share = self.kernels_run.len_ns() as f64 / window_ns.max(1.0);
+        let active = self.share(Metric::SmActive, During::Window).filter(|_| run_share >= LEAST_RUN_SHARE)?;
+        Some((active / run_share).min(1.0))
     }
 
     /// The mean of a metric that is sampled in percent.

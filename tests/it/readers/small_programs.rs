@@ -170,3 +170,32 @@ fn a_host_that_may_wait_for_kernels_is_late_behind_none() {
     assert_eq!((call("cudaEventRecord"), call("cudaLaunchHostFunc_v10000")), (all, None));
     assert_eq!(call("cuStreamAddCallback"), None);
 }
+
+/// Kernels that are shorter than the period of a sample have none for themselves: what the window's samples hold is theirs, where they
+/// run for a good part of it.
+#[test]
+fn short_kernels_fill_as_many_sms_as_the_samples_of_their_window_tell() {
+    let device = |host_us: u64| {
+        let project = Project::empty();
+        let text = format!(
+            r#"
+            about = "Short kernels, under which 40 % of the SMs are active."
+            metric = [{{ name = "SMs Active [Throughput %]", period_us = 103, busy = 40, idle = 0 }}]
+            [kernel]
+            step = {{ name = "void step(float*, int)", run_us = 10, grid = [2160, 1, 1], block = [128, 1, 1] }}
+            [[thread]]
+            script = [
+              {{ repeat = {{ times = 600, do = [{{ launch = {{ kernel = "step" }} }}, {{ sync = {{ api = "cudaDeviceSynchronize" }} }}, {{ host = {{ us = {host_us} }} }}] }} }},
+            ]
+            "#
+        );
+        Scenario::parse(&text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+        project.facts()["devices"][0].clone()
+    };
+    let often = device(10);
+    assert!(often["sampled_sm_active_share"].is_null() && often["sm_active_source"] == "sampled", "{often:#}");
+    let share = often["sm_active_share"].as_f64().unwrap();
+    assert!((0.3..=0.5).contains(&share), "{share}");
+    let seldom = device(300);
+    assert_eq!(seldom["sm_active_source"], "derived", "{seldom:#}");
+}
