@@ -8,11 +8,12 @@ use foldhash::{HashMap, HashSet};
 
 use super::launches::Launches;
 use super::sequence;
-use super::step::{Certainty, MIN_STEP_COUNT, Steps, ToldBy};
+use super::step::{Certainty, MIN_STEP_COUNT, Step, Steps, ToldBy};
 use crate::ledger::OPTIMIZER_STEP;
 use crate::text::cut;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
 use crate::timeline::{NONE, NameId, Timeline};
 
 /// From the first to the last step, they launch at least this share of the work there.
@@ -136,6 +137,14 @@ impl Marks {
     /// Those of the process that launches, without parts of steps.
     fn of<'all>(&'all self, launches: &Launches) -> impl Iterator<Item = &'all Group> {
         self.with_parts(launches).filter(|group| group.called.rank < Rank::Part)
+    }
+
+    /// How many of the steps of a process, the first ones, begin while it says that it warms up.
+    pub fn warm_up_count(&self, process: u32, steps: &[Step]) -> usize {
+        let warm_up = self.0.iter().filter(|group| group.process == process && group.called.is_warm_up);
+        let warm_up = Union::of(warm_up.flat_map(|group| group.hosts.iter().copied()));
+        let begins_in = |step: &&Step| warm_up.overlap_ns(Interval::new(step.host.start, step.host.start + 1)) > 0;
+        steps.iter().take_while(begins_in).count()
     }
 
     fn with_parts<'all>(&'all self, launches: &Launches) -> impl Iterator<Item = &'all Group> {

@@ -1,4 +1,4 @@
-//! Facts of how long single communication kernels take: those that are far longer than others of their name or send next to nothing,
+//! Facts of how long single communication kernels take: those that are far longer than others of their name and grid or send next to nothing,
 //! which wait for late ranks, those that take as long each time, and those that send floats of 32 bits.
 
 use std::collections::BTreeMap;
@@ -12,15 +12,15 @@ use crate::timeline::details::Collective;
 use crate::timeline::union::Union;
 use crate::timeline::{NameId, Timeline};
 
-/// Fewer of one name tell nothing of how long it takes.
+/// Fewer of one name and grid tell nothing of how long it takes.
 const MIN_COUNT: usize = 5;
-/// What takes so many times the median of its name waits, or sends far more than most: those are few, at most one of so many.
+/// What takes so many times the median of its name and grid waits, or sends far more than most: those are few, at most one of so many.
 const FAR_LONGER: i64 = 10;
 const ONE_OF: usize = 4;
 /// So few bytes take no link a millisecond: who takes longer waits.
 const TINY_BYTES: i64 = 64 << 10;
 const TINY_WAIT_NS: i64 = 1_000_000;
-/// Kernels that are this near to the median of their name take as long each time.
+/// Kernels that are this near to the median of their name and grid take as long each time.
 const NEAR_SHARE: f64 = 0.15;
 /// A kernel beside which others compute for more of its time shares the device: that alone makes it longer.
 const MOST_BESIDE: f64 = 0.1;
@@ -35,11 +35,12 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let ops: Vec<Op> = device.ops.in_window().filter(|op| op.kind == OpKind::Communication).collect();
     let compute = Union::of(device.ops.in_window().filter(|op| op.kind.is_compute()).map(|op| op.interval()));
     let kernels: Vec<Kernel> = ops.iter().map(|op| Kernel::of(timeline, *op, &compute)).collect();
-    let mut by_name: BTreeMap<NameId, Vec<Kernel>> = BTreeMap::new();
-    kernels.iter().for_each(|kernel| by_name.entry(kernel.name).or_default().push(*kernel));
-    late(timeline, &by_name, facts);
+    // How many blocks a collective has tells of how much it sends.
+    let mut alike: BTreeMap<(NameId, i64), Vec<Kernel>> = BTreeMap::new();
+    kernels.iter().for_each(|kernel| alike.entry((kernel.name, kernel.grid_blocks)).or_default().push(*kernel));
+    late(timeline, &alike, facts);
     tiny(timeline, &kernels, facts);
-    steady(&by_name, facts);
+    steady(&alike, facts);
     of_f32(timeline, &kernels, facts);
 }
 
@@ -47,6 +48,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 #[derive(Debug, Clone, Copy)]
 struct Kernel {
     name: NameId,
+    /// The blocks of its grid; 0 where that is not recorded.
+    grid_blocks: i64,
     ns: i64,
     /// What it sends, where that is known.
     sent: Option<Collective>,
@@ -59,6 +62,7 @@ impl Kernel {
         let ns = op.end - op.start;
         Self {
             name: timeline.kernels.shape_of(op.index).name,
+            grid_blocks: timeline.geometry_of(op.index).map_or(0, |geometry| geometry.grid_blocks),
             ns,
             sent: timeline.details.collectives.of(op.interval()),
             is_alone: compute.overlap_ns(op.interval()) as f64 <= MOST_BESIDE * ns as f64,
@@ -66,9 +70,9 @@ impl Kernel {
     }
 }
 
-/// A few of a name that take far longer than most, where nothing tells how much each of them sends.
-fn late(timeline: &Timeline, by_name: &BTreeMap<NameId, Vec<Kernel>>, facts: &mut Entity) {
-    let of_name = |(name, own): (&NameId, &Vec<Kernel>)| {
+/// A few of one name and grid that take far longer than most, where nothing tells how much each of them sends.
+fn late(timeline: &Timeline, alike: &BTreeMap<(NameId, i64), Vec<Kernel>>, facts: &mut Entity) {
+    let of_one = |((name, _), own): (&(NameId, i64), &Vec<Kernel>)| {
         let own: Vec<Kernel> = own.iter().copied().filter(|kernel| kernel.sent.is_none()).collect();
         let usual_ns = median(&mut own.iter().map(|kernel| kernel.ns).collect::<Vec<_>>())?;
         let far = |kernel: &&Kernel| kernel.ns > usual_ns.saturating_mul(FAR_LONGER);
@@ -78,7 +82,7 @@ fn late(timeline: &Timeline, by_name: &BTreeMap<NameId, Vec<Kernel>>, facts: &mu
         let longer_ns = alone.iter().map(|ns| ns - usual_ns).fold(0, i64::saturating_add);
         (is_few && longer_ns > 0).then_some((longer_ns, *name, usual_ns, alone, own.len()))
     };
-    let all: Vec<_> = by_name.iter().filter_map(of_name).collect();
+    let all: Vec<_> = alike.iter().filter_map(of_one).collect();
     let sum_ns = all.iter().map(|(ns, ..)| *ns).fold(0, i64::saturating_add);
     let Some((_, name, usual_ns, alone, own_count)) = all.into_iter().max_by_key(|(ns, ..)| *ns) else { return };
     facts.set("late_communication_ns", sum_ns);
@@ -107,14 +111,14 @@ fn tiny(timeline: &Timeline, kernels: &[Kernel], facts: &mut Entity) {
     facts.set("tiny_collective_name", timeline.name(sent.name));
 }
 
-/// Those that take about as long as most of their name.
-fn steady(by_name: &BTreeMap<NameId, Vec<Kernel>>, facts: &mut Entity) {
-    let of_name = |own: &Vec<Kernel>| {
+/// Those that take about as long as most of their name and grid.
+fn steady(alike: &BTreeMap<(NameId, i64), Vec<Kernel>>, facts: &mut Entity) {
+    let of_one = |own: &Vec<Kernel>| {
         let usual_ns = median(&mut own.iter().map(|kernel| kernel.ns).collect::<Vec<_>>()).unwrap_or(0);
         let is_near = |kernel: &&Kernel| (kernel.ns - usual_ns).abs() as f64 <= NEAR_SHARE * usual_ns as f64;
         own.iter().filter(is_near).map(|kernel| kernel.ns).collect::<Vec<_>>()
     };
-    let near: Vec<i64> = by_name.values().filter(|own| own.len() >= MIN_COUNT).flat_map(of_name).collect();
+    let near: Vec<i64> = alike.values().filter(|own| own.len() >= MIN_COUNT).flat_map(of_one).collect();
     facts.set("steady_communication_count", near.len() as i64);
     facts.set("steady_communication_ns", near.into_iter().fold(0, i64::saturating_add));
 }

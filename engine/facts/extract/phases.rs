@@ -43,6 +43,8 @@ const MAX_OTHER_COUNT: usize = 8;
 /// It begins where no more than this part of the loading is left, if this part of it is left then.
 const LEFT_LOADING_SHARE: f64 = 0.1;
 const BEHIND_LOADING_SHARE: f64 = 0.25;
+/// The same of what is left behind the steps of which the program says that they warm up.
+const BEHIND_WARM_UP_SHARE: f64 = 0.25;
 /// From so many medians on a step is slow.
 const SLOW_RATIO: f64 = 1.25;
 
@@ -189,12 +191,23 @@ fn found(timeline: &Timeline, (calls, marks): (&Calls, &Marks), ops: &DeviceOps,
     let launches = Launches::new(timeline, ops);
     let steps = launches.as_ref().and_then(|launches| steps::find(timeline, marks, launches, view.step.as_deref()));
     let steps = steps.filter(|steps| is_loop(steps, ops.window));
-    let phases = view.phase.and_then(|_| phases_of(timeline, ops, (launches.as_ref(), steps.as_ref())));
+    let phases = view.phase.and_then(|_| phases_of(timeline, marks, ops, (launches.as_ref(), steps.as_ref())));
     let phases = phases.map(|phases| match &steps {
         Some(steps) if !are_marked(steps) => behind_loading(timeline, calls, ops, (&steps.steps, phases)),
         _ => phases,
     });
     Found { launches, steps, phases }
+}
+
+/// The same phases where the steady state begins behind the marked steps of which the program says that they warm up, where enough is left of it.
+fn behind_warm_up(marks: &Marks, window: Interval, steps: &Steps, phases: Phases) -> Phases {
+    if !are_marked(steps) {
+        return phases;
+    }
+    let count = marks.warm_up_count(steps.process, &steps.steps);
+    let first = steps.steps.get(count).filter(|_| count > phases.steady_steps.start);
+    let later = first.and_then(|first| phases.begun_by(window, first.device.start, &steps.steps, BEHIND_WARM_UP_SHARE));
+    later.unwrap_or(phases)
 }
 
 /// Whether steps may be what the program does: a sequence of launches that fills next to nothing of the window is a part of its set-up.
@@ -212,6 +225,7 @@ fn within(mut steps: Steps, window: Interval) -> Steps {
 
 fn phases_of(
     timeline: &Timeline,
+    marks: &Marks,
     ops: &DeviceOps,
     (launches, steps): (Option<&Launches>, Option<&Steps>),
 ) -> Option<Phases> {
@@ -219,7 +233,10 @@ fn phases_of(
     let is_all = |phases: &Phases| phases.tear_down.len_ns() as f64 <= MOST_AFTER_SHARE * ops.window.len_ns() as f64;
     // Of what launches tell, much that comes after it is no end but other work.
     let fits = |steps: &Steps, phases: &Phases| are_marked(steps) || is_all(phases);
-    let of = |steps: &Steps| Phases::of_steps(ops.window, steps).filter(|phases| fits(steps, phases));
+    let of = |steps: &Steps| {
+        let phases = Phases::of_steps(ops.window, steps).filter(|phases| fits(steps, phases));
+        phases.map(|phases| behind_warm_up(marks, ops.window, steps, phases))
+    };
     let phases = sure.and_then(of);
     let phases = phases.or_else(|| Phases::of_region(timeline, launches?));
     let outside_ns = |phases: &Phases| ops.window.len_ns() - phases.steady.len_ns();

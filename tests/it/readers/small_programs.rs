@@ -93,6 +93,34 @@ fn a_steady_state_begins_behind_what_is_loaded() {
     assert_eq!((&device["phase"], &device["idle_load_ns"]), (&json!("steady"), &json!(0)), "{device:#}");
 }
 
+/// Steps of which the program says that they warm up are no part of the steady state, unless hardly any others are left.
+#[test]
+fn a_steady_state_begins_behind_what_the_program_calls_a_warm_up() {
+    let steps = |warm_up: u64, others: u64| {
+        let project = Project::empty();
+        let step = r#"{ range = { name = "step", do = [{ launch = { kernel = "gemm" } }, { launch = { kernel = "add" } }] } }"#;
+        let text = format!(
+            r#"
+            about = "Steps, the first of which lie in a range of their own."
+            [kernel]
+            gemm = {{ name = "void gemm(float*, int)", run_us = 300, grid = [432, 1, 1], block = [256, 1, 1] }}
+            add = {{ name = "void add(float*, int)", run_us = 200, grid = [432, 1, 1], block = [256, 1, 1] }}
+            [[thread]]
+            script = [
+              {{ range = {{ name = "warm-up", do = [{{ repeat = {{ times = {warm_up}, do = [{step}] }} }}] }} }},
+              {{ repeat = {{ times = {others}, do = [{step}] }} }},
+              {{ sync = {{ api = "cudaDeviceSynchronize" }} }},
+            ]
+            "#
+        );
+        Scenario::parse(&text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+        let facts = project.coldspot(&["facts", "run.sqlite", "--phase", "steady", "--format", "json"]).json();
+        facts["devices"][0]["step_count"].clone()
+    };
+    assert_eq!(steps(10, 20), 20);
+    assert_eq!(steps(40, 4), 44, "too few are left");
+}
+
 /// What is told of a loop of two kernels and this turn behind them: the busy time that the host is late behind, of all and of each kernel.
 fn late_behind(kernels: &str, turn: &str) -> Option<(i64, Vec<i64>)> {
     late_behind_with(kernels, turn, "")
