@@ -245,6 +245,7 @@ const OPERATIONS: &[Fact] = &[
     fact("graph_busy_ns", Int, CudaTrace, Extensive, "Time in which at least one such graph launch runs."),
     fact("copy_count", Int, CudaTrace, Extensive, "Copies, unified-memory migrations not among them."),
     fact("copy_bytes", Int, CudaTrace, Extensive, "Bytes copied."),
+    fact("host_copy_bytes", Int, CudaTrace, Extensive, "Bytes copied between the host and the device."),
     fact("copy_sum_ns", Int, CudaTrace, Extensive, "Durations of the copies, summed. To check against other tools."),
     fact(
         "pageable_copy_count",

@@ -96,9 +96,13 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let (timeline, window) = (context.timeline, device.window());
     let copies = &timeline.copies;
     let mut sizes: BTreeMap<i64, Size> = BTreeMap::new();
+    let mut host_bytes = 0_i128;
     for op in device.ops.copies_in_window() {
         let index = op.index as usize;
         let bytes = copies.bytes[index];
+        if matches!(copies.direction[index], Direction::HostToDevice | Direction::DeviceToHost) {
+            host_bytes += i128::from(bytes);
+        }
         let is_pageable = copies.host_memory[index] == HostMemory::Pageable;
         if !is_pageable || bytes < LEAST_BYTES || sizes.len() >= MAX_SIZE_COUNT && !sizes.contains_key(&bytes) {
             continue;
@@ -119,6 +123,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let told: Vec<(i64, usize, Copies)> = told.collect();
     let count: usize = told.iter().map(|(_, rounds, _)| 2 * rounds).sum();
     let moved = |bytes: i64, rounds: usize| i128::from(bytes) * 2 * rounds as i128;
+    facts.set("host_copy_bytes", clamped(host_bytes));
     facts.set("round_trip_copy_count", count as i64);
     facts.set("round_trip_bytes", clamped(told.iter().map(|(bytes, rounds, _)| moved(*bytes, *rounds)).sum()));
     if let Some((bytes, rounds, copies)) = told.iter().max_by_key(|(bytes, rounds, _)| moved(*bytes, *rounds)) {
