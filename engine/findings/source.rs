@@ -82,11 +82,13 @@ impl Source {
 }
 
 /// Facts that hold the name of a kernel or range, of entities that are neither.
-const NAMING: [(EntityKind, &str, CodeKind); 25] = [
+const NAMING: [(EntityKind, &str, CodeKind); 27] = [
     (EntityKind::Run, "failed_launch_range", CodeKind::Range),
     (EntityKind::SyncGroup, "range", CodeKind::Range),
     (EntityKind::Device, "data_loading_range", CodeKind::Range),
     (EntityKind::Device, "idle_host_range", CodeKind::Range),
+    (EntityKind::Device, "idle_host_held_range", CodeKind::Range),
+    (EntityKind::Device, "data_loading_held_range", CodeKind::Range),
     (EntityKind::Device, "idle_blocked_range", CodeKind::Range),
     (EntityKind::Device, "idle_launch_range", CodeKind::Range),
     (EntityKind::Device, "exposed_copy_range", CodeKind::Range),

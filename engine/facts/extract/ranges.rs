@@ -1,5 +1,6 @@
 //! Facts of ranges: how long, how often, and how much idle time of a device they explain.
 
+mod held;
 mod loader_starts;
 mod order;
 
@@ -107,9 +108,15 @@ fn of_device(context: &Context<'_>, device: &DeviceContext, told: &Told<'_>, fac
         let own_ns = own.map(|group| group.sums.idle.innermost_host_ns).fold(0, i64::saturating_add);
         facts.set("idle_host_range_own_ns", own_ns.min(ns));
         made_again::extract(timeline, device, told.folded, range, facts);
+        if let Some(held) = held::of_group(timeline, device, told, (range, ns), &left_out) {
+            facts.set("idle_host_held_range", told.folded.name(held.group));
+            facts.set("idle_host_held_range_ns", held.ns);
+            facts.set("idle_host_held_range_count", held.count);
+        }
         let is_of_range = |label: u32| told.folded.group_of(label) == Some(range);
         facts.set_some("idle_host_range_step_count", lead::steps_with(timeline, device, is_of_range));
     }
+    held::of_broadcasts(timeline, told, facts);
     facts.set_some("idle_host_operator_ns", in_operators(timeline, device));
     cpu_operators::extract(context, device, facts);
     let in_ranges =
@@ -126,7 +133,7 @@ fn of_device(context: &Context<'_>, device: &DeviceContext, told: &Told<'_>, fac
     let counts = told.groups.iter().map(|group| (group.label, (group.sums.count, group.sums.idle.idle_ns)));
     let is_whole = |group: u32| told.all_holding.contains(&group);
     work_ranges::extract((timeline, device), (told.projection, told.folded), counts, is_whole, facts);
-    loading(context, device, told.groups, facts);
+    loading(context, device, told, facts);
     launching(context.timeline, device, told, facts);
     let projection = told.projection;
     let is_marked = |group: &u32| told.is_marked(*group);
@@ -200,8 +207,8 @@ const LOADING_SOURCE: SourceFacts = SourceFacts {
 };
 
 /// How much of the idle time went into fetching the next batch of data, and whether the loop prepares it itself.
-fn loading(context: &Context<'_>, device: &DeviceContext, groups: &[Group], facts: &mut Entity) {
-    let timeline = context.timeline;
+fn loading(context: &Context<'_>, device: &DeviceContext, told: &Told<'_>, facts: &mut Entity) {
+    let (timeline, groups) = (context.timeline, told.groups);
     let is_loading = context.timeline.loading_labels();
     let of_loading = |group: &&Group| is_loading.get(group.label as usize).copied().unwrap_or(false);
     let mut all = Sums::default();
@@ -226,6 +233,7 @@ fn loading(context: &Context<'_>, device: &DeviceContext, groups: &[Group], fact
     facts.set("data_loading_longest_ns", all.longest_ns);
     facts.set("data_loading_longest_start_ns", all.longest_start_ns);
     loader_starts::extract(context, device, facts);
+    held::of_loading(timeline, device, told, all.idle.idle_ns, facts);
     // Where most host code is of it, both come from one line.
     if 2 * all.idle.host_ns >= device.account_ns(Account::IdleHost) {
         source_lines::main_of(timeline, device, Account::IdleHost, LOADING_SOURCE, facts);

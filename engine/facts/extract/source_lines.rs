@@ -2,20 +2,26 @@
 
 use std::cmp::Reverse;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use super::syncs::Wait;
 use super::tally::{CopyKey, copy_key, kernel_name};
 use super::{Context, DeviceContext, DevicePart};
 use crate::facts::Entity;
 use crate::ledger::accounts::SourceFacts;
+use crate::ledger::reading::RangeIdle;
 use crate::ledger::{Account, OpKind};
 use crate::timeline::api::ApiClass;
+use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::{NameId, Timeline};
 
 /// A line with a smaller part of the time is not where it comes from.
 const MIN_SHARE: f64 = 0.5;
+
+/// A function that holds this part of the window at once encloses it, and one in it that holds this part of an account tells more.
+const ENCLOSING_SHARE: f64 = 0.9;
+const DEEPER_SHARE: f64 = 0.6;
 
 /// The entities of a device that come from calls: the index of each among the entities.
 pub(super) struct Groups {
@@ -47,7 +53,47 @@ pub(super) fn main_of(
     let most = lines.map(|((_, location), ns)| (*location, *ns)).max_by_key(|(location, ns)| (*ns, Reverse(*location)));
     let share = |ns: i64| (ns as f64 / device.account_ns(account).max(1) as f64).min(1.0);
     let most = most.map(|(location, ns)| (location, share(ns))).filter(|(_, share)| *share >= MIN_SHARE);
+    // What encloses all that is done says less than the function in it that does most.
+    let most = most.filter(|(location, _)| {
+        !encloses(timeline, device, *location) || !is_told_deeper(timeline, device, account)
+    });
     set_place(timeline, names, most, facts);
+}
+
+/// Whether one stay in a line holds nearly all of the window.
+fn encloses(timeline: &Timeline, device: &DeviceContext, location: u32) -> bool {
+    let least_ns = ENCLOSING_SHARE * device.window().len_ns() as f64;
+    let threads = timeline.ranges.threads.iter().map(|ranges| ranges.thread);
+    let stays = threads.filter_map(|thread| timeline.call_locations.of_thread(thread));
+    let mut long = stays.flat_map(|ranges| ranges.times.iter().zip(&ranges.label));
+    long.any(|(times, label)| *label == location && times.clip(device.window()).len_ns() as f64 >= least_ns)
+}
+
+/// Whether a function or an operator that does not enclose the window as well holds most of an account.
+fn is_told_deeper(timeline: &Timeline, device: &DeviceContext, account: Account) -> bool {
+    let idle_ns = |idle: &RangeIdle| match account {
+        Account::IdleHost => idle.host_ns,
+        Account::IdleBlocked => idle.blocked_ns,
+        Account::IdleLaunch => idle.launch_ns,
+        _ => 0,
+    };
+    let is_function = |label: u32| {
+        let kind = timeline.ranges.labels.get(label as usize).map(|label| label.kind);
+        matches!(kind, Some(RangeKind::PythonFrame | RangeKind::Operator))
+    };
+    let least_ns = DEEPER_SHARE * device.account_ns(account).max(1) as f64;
+    let ranges = device.idle().ranges.iter();
+    let holding = ranges.filter(|((_, label), idle)| idle_ns(idle) as f64 >= least_ns && is_function(*label));
+    let mut holding: HashSet<u32> = holding.map(|((_, label), _)| label).collect();
+    let long_ns = ENCLOSING_SHARE * device.window().len_ns() as f64;
+    for ranges in &timeline.ranges.threads {
+        for (times, label) in ranges.times.iter().zip(&ranges.label) {
+            if times.len_ns() as f64 >= long_ns {
+                holding.remove(label);
+            }
+        }
+    }
+    !holding.is_empty()
 }
 
 /// Sets the facts of a line of code and its share.
