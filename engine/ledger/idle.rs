@@ -166,8 +166,13 @@ pub struct IdleReading {
     pub samples: ByAccount<Vec<u32>>,
     /// How much of the time blocked in the OS lies in each call that was recorded with its stack, by its index.
     pub stacked_ns: BTreeMap<u32, i64>,
-    /// By account, and by where in the program's own code the thread was: in a piece, or as its stretch began.
+    /// By account, and by where in the program's own code the thread was: in a piece, or as its stretch began. Host code and blocked
+    /// time that fetch data are left out.
     pub sources: BTreeMap<(Account, u32), i64>,
+    /// By where the thread was: what fetches data.
+    pub loading_sources: BTreeMap<u32, i64>,
+    /// How much host code, and how much blocked time, fetches data on threads of which is known where they were.
+    pub in_loading: ByAccount<i64>,
     /// The time of the window in which no thread that launches merely waits for the device; `None` when none launches.
     pub host_work_ns: Option<i64>,
     /// The longest run of host code.
@@ -281,6 +286,24 @@ impl IdleReading {
         for (key, ns) in other.sources {
             *self.sources.entry(key).or_default() += ns;
         }
+        for (location, ns) in other.loading_sources {
+            *self.loading_sources.entry(location).or_default() += ns;
+        }
+        for (account, ns) in self.in_loading.iter_mut() {
+            *ns += other.in_loading[account];
+        }
+    }
+
+    /// Books a piece of time under a line of the program's own code; a part of it fetches data.
+    pub(super) fn book_place(&mut self, account: Account, location: Option<u32>, (all_ns, loading_ns): (i64, i64)) {
+        if let Some(location) = location.filter(|_| loading_ns > 0) {
+            *self.loading_sources.entry(location).or_default() += loading_ns;
+        }
+        // Of these two, what fetches data is another rule's matter.
+        let is_apart = matches!(account, Account::IdleHost | Account::IdleBlocked);
+        let apart_ns = if is_apart { loading_ns } else { 0 };
+        self.in_loading[account] += apart_ns;
+        self.book_source(account, location, all_ns - apart_ns);
     }
 
     /// Books time under a line of the program's own code.

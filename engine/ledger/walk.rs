@@ -256,6 +256,7 @@ struct Cursor<'all> {
     storms: Follower<'all>,
     slow_steps: Follower<'all>,
     rounds: Follower<'all>,
+    loading: Follower<'all>,
     queries: QueryCursor<'all>,
     /// The query that is looked at.
     query: Option<Query>,
@@ -280,7 +281,7 @@ struct Cursor<'all> {
 }
 
 impl<'all> Cursor<'all> {
-    fn new(timeline: &'all Timeline, question: &Question<'all>) -> Self {
+    fn new(timeline: &'all Timeline, question: &Question<'all>, loading: &'all Union) -> Self {
         let ranges = timeline.ranges.of_thread(question.thread);
         let mut queries = QueryCursor::new(question.queries);
         Self {
@@ -289,6 +290,7 @@ impl<'all> Cursor<'all> {
             storms: Follower::new(question.storms),
             slow_steps: Follower::new(question.slow_steps),
             rounds: Follower::new(question.rounds),
+            loading: Follower::new(loading),
             query: queries.next(),
             queries,
             trigger: None,
@@ -431,7 +433,8 @@ impl<'all> Cursor<'all> {
         while now < part.end {
             let location = places.at(now);
             let until = places.until().min(part.end);
-            self.reading.book_source(account, location, until - now);
+            let loading_ns = self.loading.overlap_ns(Interval::new(now, until));
+            self.reading.book_place(account, location, (until - now, loading_ns));
             now = until;
         }
     }
@@ -452,12 +455,23 @@ fn walk(timeline: &Timeline, calls: &Calls, questions: &[Question<'_>]) -> (Vec<
     let mut of_thread = OfThread { devices, ..OfThread::default() };
     let Some(thread) = questions.first().map(|question| question.thread) else { return (Vec::new(), of_thread) };
     let Some(hull) = questions.iter().map(Question::hull).reduce(hull_of) else { return (Vec::new(), of_thread) };
-    let mut cursors: Vec<Cursor<'_>> = questions.iter().map(|question| Cursor::new(timeline, question)).collect();
+    let loading = located_loading(timeline, thread);
+    let cursor = |question| Cursor::new(timeline, question, &loading);
+    let mut cursors: Vec<Cursor<'_>> = questions.iter().map(cursor).collect();
     calls.lay_out_once(timeline, thread, hull, |interval, activity, name| {
         of_thread.add(interval, activity);
         cursors.iter_mut().for_each(|cursor| cursor.visit(interval, activity, name));
     });
     (cursors.into_iter().map(Cursor::finish).collect(), of_thread)
+}
+
+/// When a thread fetches data; nothing where no stacks tell where in the program's own code it is.
+fn located_loading(timeline: &Timeline, thread: u32) -> Union {
+    let known = timeline.call_locations.of_thread(thread).and_then(|_| timeline.ranges.of_thread(thread));
+    let Some(ranges) = known else { return Union::default() };
+    let is_loading = timeline.loading_labels();
+    let labelled = ranges.times.iter().zip(&ranges.label);
+    Union::of(labelled.filter(|(_, label)| is_loading.get(**label as usize) == Some(&true)).map(|(times, _)| times))
 }
 
 /// From the first begin to the last end of two intervals.

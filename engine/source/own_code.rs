@@ -57,6 +57,17 @@ pub(super) fn is_profiler(path: &str, function: &str) -> bool {
     paths::file_name(path) == "profiler.py" && FUNCTIONS.contains(&function)
 }
 
+/// Whether a frame is a function of PyTorch that no other library has: whatever folder its file lies in holds no code of the program's.
+pub(super) fn is_torch(path: &str, function: &str) -> bool {
+    const FUNCTIONS: [(&str, &str); 4] = [
+        ("dataloader.py", "_next_data"),
+        ("module.py", "_call_impl"),
+        ("grad_mode.py", "decorate_context"),
+        ("_contextlib.py", "decorate_context"),
+    ];
+    FUNCTIONS.contains(&(paths::file_name(path), function))
+}
+
 /// Whether a path is foreign whose beginning is cut off, as far as the names of packages tell.
 pub(super) fn is_package(path: &str) -> bool {
     let first = path.split(['/', '\\']).next().unwrap_or(path);
@@ -99,6 +110,7 @@ mod tests {
         }
         assert!(is_profiler("/src/pytorch/profiler.py", "__enter__") && is_profiler("profiler.py", "step"));
         assert!(!is_profiler("profiler.py", "main") && !is_profiler("my_profiler.py", "step"));
+        assert!(is_torch("/src/x/module.py", "_call_impl") && !is_torch("/src/x/module.py", "forward"));
         for path in ["train.py", "model/layers.py", "/home/me/train.py", "profile.py"] {
             assert!(!is_foreign(path) && !is_package(path), "{path}");
         }

@@ -349,7 +349,7 @@ pub(super) const DETAIL: &[Fact] = &[
         Text,
         Nvtx,
         Incomparable,
-        "The innermost range that lies within that one, and nowhere else, and holds at least 60 % of its host code. Absent where none does.",
+        "The innermost range that lies within that one, and nowhere else, and holds at least 60 % of its host code. Absent where none does, and where that one is an operator.",
     ),
     fact("idle_host_held_range_ns", Int, Nvtx, ExtensiveWithGaps, "How much of the host code ran in it."),
     fact("idle_host_held_range_count", Int, Nvtx, ExtensiveWithGaps, "How often it comes."),

@@ -108,7 +108,9 @@ fn of_device(context: &Context<'_>, device: &DeviceContext, told: &Told<'_>, fac
         let own_ns = own.map(|group| group.sums.idle.innermost_host_ns).fold(0, i64::saturating_add);
         facts.set("idle_host_range_own_ns", own_ns.min(ns));
         made_again::extract(timeline, device, told.folded, range, facts);
-        if let Some(held) = held::of_group(timeline, device, told, (range, ns), &left_out) {
+        // One operator calls another; what is in a mark or a function of the program's tells what it is about.
+        let held = told.is_marked(range).then(|| held::of_group(timeline, device, told, (range, ns), &left_out));
+        if let Some(held) = held.flatten() {
             facts.set("idle_host_held_range", told.folded.name(held.group));
             facts.set("idle_host_held_range_ns", held.ns);
             facts.set("idle_host_held_range_count", held.count);
@@ -234,10 +236,7 @@ fn loading(context: &Context<'_>, device: &DeviceContext, told: &Told<'_>, facts
     facts.set("data_loading_longest_start_ns", all.longest_start_ns);
     loader_starts::extract(context, device, facts);
     held::of_loading(timeline, device, told, all.idle.idle_ns, facts);
-    // Where most host code is of it, both come from one line.
-    if 2 * all.idle.host_ns >= device.account_ns(Account::IdleHost) {
-        source_lines::main_of(timeline, device, Account::IdleHost, LOADING_SOURCE, facts);
-    }
+    source_lines::of_loading(timeline, device, all.idle.idle_ns, LOADING_SOURCE, facts);
 }
 
 /// What the ranges of a device are told from.

@@ -1,6 +1,7 @@
 //! The line of code that most of a kernel, of copies or of waits comes from, of reports with call stacks.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashSet};
 
@@ -14,7 +15,7 @@ use crate::ledger::{Account, OpKind};
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
-use crate::timeline::{NameId, Timeline};
+use crate::timeline::{NameId, SourceLocation, Timeline};
 
 /// A line with a smaller part of the time is not where it comes from.
 const MIN_SHARE: f64 = 0.5;
@@ -34,30 +35,69 @@ pub(super) struct Groups {
 #[derive(Debug, Default)]
 struct Times(HashMap<Option<u32>, i128>);
 
-/// The line of code that the host was in for most of each account of idle time.
+/// The line of code that the host was in for most of each account of idle time; of host code and of blocked time what fetches data is
+/// left out.
 pub(super) fn of_idle(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     for account in Account::all().filter(|account| account.has_source()) {
-        main_of(timeline, device, account, account.source(), facts);
+        let lines = device.idle().sources.range((account, 0)..=(account, u32::MAX));
+        let lines: Vec<(u32, i64)> = lines.map(|((_, location), ns)| (*location, *ns)).collect();
+        let whole_ns = device.account_ns(account).saturating_sub(device.idle().in_loading[account]);
+        main_of((timeline, device), account, (&lines, whole_ns), account.source(), facts);
     }
 }
 
-/// The same of one account, under names of its own.
-pub(super) fn main_of(
+/// The same of what fetches data, under names of its own.
+pub(super) fn of_loading(
     timeline: &Timeline,
     device: &DeviceContext,
-    account: Account,
+    whole_ns: i64,
     names: SourceFacts,
     facts: &mut Entity,
 ) {
-    let lines = device.idle().sources.range((account, 0)..=(account, u32::MAX));
-    let most = lines.map(|((_, location), ns)| (*location, *ns)).max_by_key(|(location, ns)| (*ns, Reverse(*location)));
-    let share = |ns: i64| (ns as f64 / device.account_ns(account).max(1) as f64).min(1.0);
-    let most = most.map(|(location, ns)| (location, share(ns))).filter(|(_, share)| *share >= MIN_SHARE);
+    let lines: Vec<(u32, i64)> = device.idle().loading_sources.iter().map(|(line, ns)| (*line, *ns)).collect();
+    main_of((timeline, device), Account::IdleHost, (&lines, whole_ns), names, facts);
+}
+
+fn main_of(
+    (timeline, device): (&Timeline, &DeviceContext),
+    account: Account,
+    (lines, whole_ns): (&[(u32, i64)], i64),
+    names: SourceFacts,
+    facts: &mut Entity,
+) {
+    let share = |ns: i64| (ns as f64 / whole_ns.max(1) as f64).min(1.0);
+    let most = lines.iter().max_by_key(|(location, ns)| (*ns, Reverse(*location)));
+    let most = most.map(|(location, ns)| (*location, share(*ns))).filter(|(_, share)| *share >= MIN_SHARE);
+    let Some((location, _)) = most else {
+        return set_function(timeline, (lines, share), names, facts);
+    };
     // What encloses all that is done says less than the function in it that does most.
-    let most = most.filter(|(location, _)| {
-        !encloses(timeline, device, *location) || !is_told_deeper(timeline, device, account)
-    });
-    set_place(timeline, names, most, facts);
+    if !encloses(timeline, device, location) || !is_told_deeper(timeline, device, account) {
+        set_place(timeline, names, most, facts);
+    }
+}
+
+/// Where no line holds most of a time, its function may.
+fn set_function(
+    timeline: &Timeline,
+    (lines, share): (&[(u32, i64)], impl Fn(i64) -> f64),
+    names: SourceFacts,
+    facts: &mut Entity,
+) {
+    let mut functions: BTreeMap<(&str, &str, bool), i64> = BTreeMap::new();
+    for (location, ns) in lines {
+        let location = timeline.call_locations.get(*location);
+        if let Some((location, function)) = location.and_then(|known| Some((known, known.function.as_deref()?))) {
+            let sum = functions.entry((&location.file, function, location.is_in_project)).or_default();
+            *sum = sum.saturating_add(*ns);
+        }
+    }
+    let most = functions.into_iter().max_by_key(|(function, ns)| (*ns, Reverse(*function)));
+    let Some(((file, function, is_in_project), ns)) = most.filter(|(_, ns)| share(*ns) >= MIN_SHARE) else { return };
+    let (file, function) = (file.to_owned(), Some(function.to_owned()));
+    facts.set(names.place, SourceLocation { file, line: None, function, is_in_project }.to_string());
+    facts.set(names.share, share(ns));
+    facts.set(names.is_in_project, is_in_project);
 }
 
 /// Whether one stay in a line holds nearly all of the window.

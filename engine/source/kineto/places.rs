@@ -216,10 +216,12 @@ impl Places {
     fn locations(&self, root: Option<&Path>) -> (Vec<SourceLocation>, Vec<Option<u32>>) {
         let folders: BTreeSet<&str> = self.stacks.iter().filter_map(|stack| main_folder(stack)).collect();
         let folders: Vec<&str> = folders.into_iter().take(MAX_FOLDER_COUNT).collect();
+        let foreign: BTreeSet<&str> = self.stacks.iter().flat_map(|stack| torch_folders(stack)).collect();
+        let foreign: Vec<&str> = foreign.into_iter().take(MAX_FOLDER_COUNT).collect();
         let mut list: Vec<SourceLocation> = Vec::new();
         let mut index_of: HashMap<SourceLocation, u32> = HashMap::default();
         let mut of_stack = |stack: &str| {
-            let location = own_frame(stack, root, &folders)?.location(root)?;
+            let location = own_frame(stack, root, (&folders, &foreign))?.location(root)?;
             Some(*index_of.entry(location.clone()).or_insert_with(|| {
                 list.push(location);
                 (list.len() - 1) as u32
@@ -254,7 +256,7 @@ fn frame(text: &str) -> Option<Frame<'_>> {
 }
 
 impl<'a> Frame<'a> {
-    fn folder(&self) -> &'a str {
+    fn folder(self) -> &'a str {
         self.path.rfind(['/', '\\']).map_or("", |end| &self.path[..end])
     }
 
@@ -276,8 +278,19 @@ fn main_folder(stack: &str) -> Option<&str> {
     is_main.then(|| outermost.folder())
 }
 
-/// The innermost frame of the program's own: in the project; else beside or below the script, where it is known.
-fn own_frame<'a>(stack: &'a str, root: Option<&Path>, folders: &[&str]) -> Option<Frame<'a>> {
+/// Folders that hold PyTorch's own code, though their names do not tell.
+fn torch_folders(stack: &str) -> impl Iterator<Item = &str> {
+    let torch = frames(stack).filter(|frame| own_code::is_torch(frame.path, frame.function));
+    torch.map(|frame| frame.folder()).filter(|folder| !folder.is_empty())
+}
+
+/// The innermost frame of the program's own: in the project; else beside or below the script, where it is known, and in no folder of
+/// PyTorch's.
+fn own_frame<'a>(
+    stack: &'a str,
+    root: Option<&Path>,
+    (folders, foreign): (&[&str], &[&str]),
+) -> Option<Frame<'a>> {
     let in_project = |frame: &Frame<'_>| root.is_some_and(|root| own_code::in_project(frame.path, root).is_some());
     let is_below = |frame: &Frame<'_>| {
         let is_system = ["/usr/", "/opt/", "\\"].iter().any(|folder| frame.path.starts_with(folder));
@@ -288,7 +301,9 @@ fn own_frame<'a>(stack: &'a str, root: Option<&Path>, folders: &[&str]) -> Optio
                 folder => frame.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with(['/', '\\'])),
             })
     };
-    let is_own = |frame: &Frame<'_>| !own_code::is_package(frame.path) && is_below(frame);
+    let is_own = |frame: &Frame<'_>| {
+        !own_code::is_package(frame.path) && !foreign.contains(&frame.folder()) && is_below(frame)
+    };
     let innermost = || frames(stack).take(MAX_FRAME_COUNT);
     innermost().find(in_project).or_else(|| innermost().find(is_own))
 }
