@@ -55,6 +55,8 @@ pub(super) struct Occurrence<'a> {
     pub(super) cause: Option<usize>,
     /// The occurrence that explains a part of it, and how much: that is not in the gain.
     pub(super) explained: Option<(usize, i64)>,
+    /// How much of its time is that one's as well, where a fact tells: a replay may win less of it.
+    pub(super) common_ns: Option<i64>,
     /// What it can gain that nothing else explains; absent without a gain.
     pub(super) own_ns: Option<i64>,
     /// The index of the ignore that sets it aside.
@@ -228,6 +230,7 @@ impl<'a> Context<'a> {
             is_severity_fixed: fixed.is_some(),
             cause: None,
             explained: None,
+            common_ns: None,
             own_ns: None,
             ignore: None,
             is_known: false,

@@ -57,6 +57,8 @@ struct Outside<'facts> {
     import_ns: i64,
     /// Whether it is a trace of a framework, whose profiler records no calls of the OS.
     is_trace: bool,
+    /// What the runtime of the GPUs is called.
+    runtime: &'static str,
     /// Whether waits of the thread would show as host code, as neither OS calls nor its time on a CPU was recorded.
     may_wait: bool,
 }
@@ -141,8 +143,19 @@ impl<'facts> Outside<'facts> {
         let lacks = |fact: &str| device.get(fact) == Some(&FactValue::Bool(false));
         let may_wait = lacks("os_runtime_captured") && lacks("scheduler_captured");
         let is_trace = run.text("format") == Some("kineto");
-        let outside =
-            Self { device, recorded_ns, before_ns, after_ns, profiler_ns, device_count, import_ns, is_trace, may_wait };
+        let runtime = if run.text("gpu_vendor") == Some("amd") { "HIP" } else { "CUDA" };
+        let outside = Self {
+            device,
+            recorded_ns,
+            before_ns,
+            after_ns,
+            profiler_ns,
+            device_count,
+            import_ns,
+            is_trace,
+            runtime,
+            may_wait,
+        };
         // What is not told of is not taken off either.
         let told_ns = if outside.takes_profiler() { profiler_ns } else { 0 };
         Some(Self { profiler_ns: told_ns, ..outside })
@@ -202,8 +215,12 @@ impl<'facts> Outside<'facts> {
     }
 
     /// Whose time there is told.
-    fn thread(&self) -> &'static str {
-        if self.is_of_first_caller() { "thread that called CUDA first" } else { "launching thread" }
+    fn thread(&self) -> String {
+        if self.is_of_first_caller() {
+            format!("thread that called {} first", self.runtime)
+        } else {
+            "launching thread".to_owned()
+        }
     }
 
     /// A call and the time in it, by their facts.
@@ -274,8 +291,10 @@ impl<'facts> Outside<'facts> {
                 let words = words.own(&format!("host code with {} of its CPU samples in ", percent(share)));
                 self.called(words.code(function))
             }
-            (None, None) if self.may_wait && self.is_trace => words.own("no CUDA call"),
-            (None, None) if self.may_wait => words.own("no CUDA call (calls of the OS were not recorded)"),
+            (None, None) if self.may_wait && self.is_trace => words.own(&format!("no {} call", self.runtime)),
+            (None, None) if self.may_wait => {
+                words.own(&format!("no {} call (calls of the OS were not recorded)", self.runtime))
+            }
             (None, None) => words.own("host code"),
         }
     }
@@ -307,16 +326,16 @@ impl<'facts> Outside<'facts> {
         let mut words = Sentence::default().own(&words).own(&pages).own(&queued).own(".");
         let parts = self.parts();
         let begin = match self.is_of_first_caller() {
-            true => " Of the time there of the thread that called CUDA first: ",
-            false => " Of the launching thread there: ",
+            true => format!(" Of the time there of the {}: ", self.thread()),
+            false => " Of the launching thread there: ".to_owned(),
         };
         for (index, part) in parts.iter().enumerate() {
-            words = words.own(if index == 0 { begin } else { ", " }).sentence(part);
+            words = words.own(if index == 0 { &begin } else { ", " }).sentence(part);
         }
         // A range holds calls and host code: it is no part beside them.
         match self.range() {
             Some((range, ns)) if parts.is_empty() => {
-                words.own(begin).own(&format!("{} in the range ", duration(ns))).code(range).own(".")
+                words.own(&begin).own(&format!("{} in the range ", duration(ns))).code(range).own(".")
             }
             Some((range, ns)) => {
                 words.own("; the range ").code(range).own(&format!(" holds {} of all that.", duration(ns)))
@@ -337,7 +356,7 @@ impl<'facts> Outside<'facts> {
             parts.push(Sentence::default().own(&format!("{} that the profiler takes", duration(self.profiler_ns))));
         }
         if let Some(ns) = self.told_ns("outside_cuda_init_ns") {
-            parts.push(Sentence::default().own(&format!("{} in which CUDA starts", duration(ns))));
+            parts.push(Sentence::default().own(&format!("{} in which {} starts", duration(ns), self.runtime)));
         }
         if let Some(ns) = self.told_ns("outside_off_cpu_ns") {
             parts.push(Sentence::default().own(&format!("{} off the CPU in no recorded call", duration(ns))));
@@ -377,8 +396,10 @@ impl<'facts> Outside<'facts> {
         }
         match memory_call(call) {
             _ if !self.does_call_set_up() => words,
-            MemoryCall::HostPin => words.own(" (which sets CUDA up, and locks pages of the host)"),
-            _ => words.own(" (which sets CUDA up)"),
+            MemoryCall::HostPin => {
+                words.own(&format!(" (which sets {} up, and locks pages of the host)", self.runtime))
+            }
+            _ => words.own(&format!(" (which sets {} up)", self.runtime)),
         }
     }
 

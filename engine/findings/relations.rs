@@ -96,6 +96,7 @@ pub(super) fn find_causes(context: &Context<'_>, occurrences: &mut [Occurrence<'
         let Some(taken) = whole.or(most) else { continue };
         let shared_ns = taken.shared_ns(&occurrences[this], &occurrences[taken.cause]);
         occurrences[this].explain(taken.cause, shared_ns, whole.is_some());
+        occurrences[this].common_ns = taken.common_by_fact(&occurrences[this]);
         // A gate would fail by what no page shows: under a note stand notes.
         if whole.is_some() && occurrences[taken.cause].severity == Severity::Info {
             occurrences[this].severity = Severity::Info;
@@ -113,11 +114,19 @@ struct Taken {
     cause: usize,
     /// The time that they are about together with the symptom; `None` for findings that claim none.
     explained_ns: Option<i64>,
+    /// Whether a fact says so.
+    is_by_fact: bool,
     /// What of their claims is time of other accounts than theirs.
     beside_ns: i64,
 }
 
 impl Taken {
+    /// How much of the symptom's time is the causes' as well, where a fact tells, whatever a replay says that they win of it.
+    fn common_by_fact(self, symptom: &Occurrence<'_>) -> Option<i64> {
+        let (own, common) = (symptom.claimed_ns()?, self.explained_ns.filter(|_| self.is_by_fact)?);
+        Some(common.min(own))
+    }
+
     /// The time that the causes may take from the symptom. One that claims some of the whole window, and was played, claims its
     /// ceiling there; a symptom with a bound alone counts half of that, so twice what is expected of the cause is all of it.
     fn explained_of(self, symptom: &Occurrence<'_>, cause: &Occurrence<'_>) -> Option<i64> {
@@ -219,6 +228,8 @@ struct OfRule {
     causes: Vec<usize>,
     /// The time that they may take together from a symptom; `None` when none of them claims any.
     explained_ns: Option<i64>,
+    /// Whether one fact says how much, for all of them.
+    is_by_fact: bool,
     /// What of their claims is time of other accounts than theirs.
     beside_ns: i64,
 }
@@ -231,6 +242,7 @@ impl OfRule {
         let fact =
             relation.shares.and_then(|fact| facts.get(facts.related(occurrence.entity, fact.kind)?).int(fact.name));
         self.beside_ns = self.beside_ns.saturating_add(occurrence.beside_ns());
+        self.is_by_fact = fact.is_some();
         let sum = self.explained_ns.unwrap_or(0);
         self.explained_ns = Some(match fact {
             Some(shared) => sum.max(shared.min(claimed)),
@@ -254,9 +266,10 @@ impl Causes {
     fn of(&self, occurrences: &[Occurrence<'_>], this: usize) -> impl Iterator<Item = Taken> {
         // Rules without cycles make none here; a cycle would hide all its findings.
         let may = move |other: &usize| *other != this && chain(occurrences, *other).all(|above| above != this);
-        self.0.values().filter_map(move |OfRule { causes, explained_ns, beside_ns }| {
+        self.0.values().filter_map(move |of_rule| {
+            let OfRule { causes, explained_ns, is_by_fact, beside_ns } = of_rule;
             let cause = causes.iter().copied().find(may)?;
-            Some(Taken { cause, explained_ns: *explained_ns, beside_ns: *beside_ns })
+            Some(Taken { cause, explained_ns: *explained_ns, is_by_fact: *is_by_fact, beside_ns: *beside_ns })
         })
     }
 }

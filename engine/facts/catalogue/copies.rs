@@ -34,6 +34,21 @@ pub(super) const COPIES: &[Fact] = &[
         "How long copies to the host run with no kernel beside them that PyTorch's autograd launches as the backward pass of a copy from one device to another (`ToCopyBackward0`, `CopyBackwards`): gradients. Absent where no range launched any exposed copy.",
     ),
     fact(
+        "device_copy_compiled_share",
+        Float,
+        Nvtx,
+        Intensive,
+        "Of the time of copies within the device, and from one device to another, the part that is launched in functions which `torch.compile` made, by the names of ranges (`CompiledFunction`, `Torch-Compiled Region`). Absent without such copies, and where no operator was recorded.",
+    ),
+    fact(
+        "device_copy_operator",
+        Text,
+        Nvtx,
+        Incomparable,
+        "The operator of PyTorch, in no other operator, that launches at least half of the same. Absent where none does.",
+    ),
+    fact("device_copy_operator_share", Float, Nvtx, Intensive, "The part that it launches."),
+    fact(
         "copy_busy_ns",
         Int,
         CudaTrace,

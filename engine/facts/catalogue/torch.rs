@@ -148,6 +148,13 @@ pub(super) const TORCH: &[Fact] = &[
         "Idle time of the device while the launching thread runs host code, launches or waits for the device in a step of an optimizer; loading and allocation there do not count.",
     ),
     fact(
+        "idle_zero_grad_ns",
+        Int,
+        Nvtx,
+        ExtensiveWithGaps,
+        "Idle time of the device while the launching thread runs host code, launches or waits for the device in `Optimizer.zero_grad`. Absent where no such range was recorded.",
+    ),
+    fact(
         "step_lead_ns",
         Int,
         Nvtx,

@@ -40,6 +40,7 @@ mod last_pages;
 mod late_host;
 mod late_starts;
 mod launch_shapes;
+mod launched_copies;
 mod launches;
 mod lead;
 mod library_call;

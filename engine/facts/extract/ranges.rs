@@ -119,6 +119,7 @@ fn of_device(context: &Context<'_>, device: &DeviceContext, told: &Told<'_>, fac
         facts.set_some("idle_host_range_step_count", lead::steps_with(timeline, device, is_of_range));
     }
     held::of_broadcasts(timeline, told, facts);
+    held::of_zeroed_gradients(timeline, told, facts);
     facts.set_some("idle_host_operator_ns", in_operators(timeline, device));
     cpu_operators::extract(context, device, facts);
     let in_ranges =

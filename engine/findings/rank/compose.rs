@@ -146,7 +146,7 @@ impl Ranking<'_> {
     fn elsewhere(&self, this: &Occurrence<'_>, least_share: f64) -> Option<(i64, &str)> {
         let is_told = |ns: i64| ns as f64 >= least_share * ns.saturating_add(this.claimed_ns().unwrap_or(0)) as f64;
         let (cause, ns) = this.explained.filter(|(_, ns)| is_told(*ns))?;
-        Some((ns, &self.context.rule(&self.occurrences[self.root(cause)]).id))
+        Some((this.common_ns.unwrap_or(ns), &self.context.rule(&self.occurrences[self.root(cause)]).id))
     }
 
     fn also(&self, other: &Occurrence<'_>) -> Also {

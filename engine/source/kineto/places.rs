@@ -286,11 +286,7 @@ fn torch_folders(stack: &str) -> impl Iterator<Item = &str> {
 
 /// The innermost frame of the program's own: in the project; else beside or below the script, where it is known, and in no folder of
 /// PyTorch's.
-fn own_frame<'a>(
-    stack: &'a str,
-    root: Option<&Path>,
-    (folders, foreign): (&[&str], &[&str]),
-) -> Option<Frame<'a>> {
+fn own_frame<'a>(stack: &'a str, root: Option<&Path>, (folders, foreign): (&[&str], &[&str])) -> Option<Frame<'a>> {
     let in_project = |frame: &Frame<'_>| root.is_some_and(|root| own_code::in_project(frame.path, root).is_some());
     let is_below = |frame: &Frame<'_>| {
         let is_system = ["/usr/", "/opt/", "\\"].iter().any(|folder| frame.path.starts_with(folder));
@@ -301,9 +297,8 @@ fn own_frame<'a>(
                 folder => frame.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with(['/', '\\'])),
             })
     };
-    let is_own = |frame: &Frame<'_>| {
-        !own_code::is_package(frame.path) && !foreign.contains(&frame.folder()) && is_below(frame)
-    };
+    let is_own =
+        |frame: &Frame<'_>| !own_code::is_package(frame.path) && !foreign.contains(&frame.folder()) && is_below(frame);
     let innermost = || frames(stack).take(MAX_FRAME_COUNT);
     innermost().find(in_project).or_else(|| innermost().find(is_own))
 }

@@ -20,6 +20,9 @@ const JOINING: [&str; 2] = ["aten::flatten_dense_tensors", "aten::unflatten_dens
 /// The ranges around a broadcast; the first lies in the second.
 const BROADCASTS: [&str; 2] = ["nccl:broadcast", "c10d::broadcast_"];
 
+/// How PyTorch begins the name of the range in which gradients are set to zero, or given up.
+const ZERO_GRAD: &str = "Optimizer.zero_grad#";
+
 /// The smallest group of ranges that lie in others, and nowhere else, and hold most of a time of these.
 #[derive(Clone, Copy)]
 pub(super) struct Held {
@@ -54,9 +57,7 @@ pub(super) fn of_loading(
     let is_outer = |label: u32| is_loading.get(label as usize).copied().unwrap_or(false);
     let of_idle = |idle: &RangeIdle| InGroup { all_ns: idle.idle_ns, innermost_ns: idle.innermost_idle_ns };
     let name = |group: u32| told.folded.name(group);
-    let find = |fits: &dyn Fn(u32) -> bool| {
-        deepest((timeline, device), told, (&is_outer, loading_ns), (of_idle, fits))
-    };
+    let find = |fits: &dyn Fn(u32) -> bool| deepest((timeline, device), told, (&is_outer, loading_ns), (of_idle, fits));
     // How Python's own loop over it is called says nothing.
     let is_told = |group: u32| !name(group).contains("__next__") && !name(group).starts_with("<built-in function next");
     let Some(held) = find(&is_told) else { return };
@@ -83,6 +84,14 @@ pub(super) fn of_broadcasts(timeline: &Timeline, told: &Told<'_>, facts: &mut En
         facts.set("joined_broadcast_count", count);
         facts.set("idle_host_joined_broadcast_ns", host_ns);
     }
+}
+
+/// How long the device is idle while the host sets gradients to zero: in host code, in launches and in waits.
+pub(super) fn of_zeroed_gradients(timeline: &Timeline, told: &Told<'_>, facts: &mut Entity) {
+    let is_one = |group: &&Group| label_name(timeline, group.label).starts_with(ZERO_GRAD);
+    let sums = told.groups.iter().filter(is_one).map(|group| group.sums.idle);
+    let ns = sums.map(|idle| idle.host_ns.saturating_add(idle.launch_ns).saturating_add(idle.waits_ns));
+    facts.set_some("idle_zero_grad_ns", ns.reduce(i64::saturating_add));
 }
 
 /// The smallest of the groups that fit, lie within outer ranges, and hold most of the time in these.
