@@ -45,6 +45,7 @@ mod readers {
     mod fixtures;
     pub(crate) mod host_turns;
     mod kineto;
+    pub(crate) mod kineto_held;
     pub(crate) mod kineto_operators;
     mod kineto_pages;
     mod kineto_pauses;

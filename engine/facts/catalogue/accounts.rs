@@ -122,8 +122,8 @@ const fn of_stacks(name: &'static str, kind: FactType, scaling: Scaling, meaning
     super::fact(name, kind, Capability::CallStacks, scaling, meaning)
 }
 
-const SOURCE_MEANING: &str = "The line of the program's own code that the launching thread was in for most of the account of that name, as `train.py:118 (train_step)`: with Python frames, the line at which the function begins. Absent when no line has half of the time.";
-const SOURCE_SHARE_MEANING: &str = "The part of the account's time that comes from that line.";
+const SOURCE_MEANING: &str = "The line of the program's own code that the launching thread was in for most of the account of that name, as `train.py:118 (train_step)`: with Python frames, the line at which the function begins. Where the lines of one function have half of the time together, and none has it alone, the function with its file, as `train_step (train.py)`. Host code and blocked time that fetch data are left out. Absent when nothing has half of the time, and where one stay in that line holds nearly all of the window while a function or an operator further inside holds 60 % of the account.";
+const SOURCE_SHARE_MEANING: &str = "The part of the account's time, as far as it counts, that comes from that line.";
 const SOURCE_PLACE_MEANING: &str = "Whether that file lies below the project's folder.";
 
 /// The facts of the accounts of one breakdown, which stand together in the table; that of the window for `None`.

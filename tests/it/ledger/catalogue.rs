@@ -11,6 +11,7 @@ use coldspot::source::{Limits, ReadOptions};
 use rusqlite::Connection;
 
 use crate::readers::host_turns;
+use crate::readers::kineto_held::{broadcasts, copies_within, zooming};
 use crate::readers::kineto_operators::{filled, made_again, pieces};
 use crate::replays::along::choices;
 use crate::support::analysis::{facts, facts_of, try_timeline};
@@ -338,7 +339,9 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&in_rounds()));
     set.extend(names_in(&of_trace(NEWER_DRIVER)));
     set.extend(names_in(&of_trace(&made_again("aten::full"))));
-    set.extend(names_in(&of_trace(&filled(120, 180))));
+    for text in [filled(120, 180), broadcasts(1_170), zooming(), copies_within("CompiledFunction")] {
+        set.extend(names_in(&of_trace(&text)));
+    }
     set.extend(names_in(&of_trace(&trace::casting_trace(6))));
     set.extend(names_in(&of_trace(&pieces("aten::upsample_bilinear2d"))));
     set.extend(names_in(&of_trace(&host_turns::nan_checks(&["aten::isnan", "aten::item"]))));

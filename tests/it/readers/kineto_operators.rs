@@ -89,7 +89,7 @@ fn kernels_and_host_code_go_by_the_innermost_operator() {
 
 /// Rounds of 1 ms of one thread: ranges and operators, then a call that asks for GPU work and that work, all by the microsecond of the
 /// round.
-fn rounds(ranges: &[(&str, &str, i64, i64)], work: &str) -> String {
+pub(crate) fn rounds(ranges: &[(&str, &str, i64, i64)], work: &str) -> String {
     let mut events = Vec::new();
     for round in 0..12 {
         let at = |us: i64| 1_000 * round + us;

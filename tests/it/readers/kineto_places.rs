@@ -34,7 +34,9 @@ fn python_frames_tell_the_lines_of_the_program_and_the_backward_pass_those_of_th
     let of = |name: &str| told.iter().find(|(known, _)| known == name).map(|(_, line)| line.as_str());
     assert_eq!(of("forward_kernel"), Some("train.py:40 (train_step)"));
     assert_eq!(of("backward_kernel"), Some("train.py:40 (train_step)"));
-    assert_eq!(of("idle_host_source"), Some("images.py:31 (__getitem__)"));
+    assert_eq!(of("data_loading_source"), Some("images.py:31 (__getitem__)"));
+    // What fetches data is left out.
+    assert_eq!(of("idle_host_source"), Some("train.py:10 (main)"));
     assert_eq!(of("scalar_readback_source"), Some("train.py:77 (log)"));
     assert_eq!(device(&facts, "data_loading_count"), 7);
 }
