@@ -23,6 +23,9 @@ const BROADCASTS: [&str; 2] = ["nccl:broadcast", "c10d::broadcast_"];
 /// How PyTorch begins the name of the range in which gradients are set to zero, or given up.
 const ZERO_GRAD: &str = "Optimizer.zero_grad#";
 
+/// Which time of ranges is meant.
+type TimeOf = fn(&RangeIdle) -> InGroup;
+
 /// The smallest group of ranges that lie in others, and nowhere else, and hold most of a time of these.
 #[derive(Clone, Copy)]
 pub(super) struct Held {
@@ -99,7 +102,7 @@ fn deepest(
     (timeline, device): (&Timeline, &DeviceContext),
     told: &Told<'_>,
     (is_outer, outer_ns): (&dyn Fn(u32) -> bool, i64),
-    (time, fits): (fn(&RangeIdle) -> InGroup, &dyn Fn(u32) -> bool),
+    (time, fits): (TimeOf, &dyn Fn(u32) -> bool),
 ) -> Option<Held> {
     let mut by_group: BTreeMap<u32, (InGroup, i64)> = BTreeMap::new();
     for group in told.groups.iter().filter(|group| !is_outer(group.label)) {
