@@ -22,9 +22,13 @@ pub const MAX_NAME_COUNT: usize = 2_000_000;
 pub const MAX_DEMANGLED_NAME_COUNT: usize = 50_000;
 /// Different ranges, each with its domain and its process, over all GPUs: each has idle times of its own on each GPU.
 pub const MAX_RANGE_LABEL_COUNT: usize = 500_000;
-/// Different functions that are called of CUDA, of the operating system and of what the profiler does itself: each has idle times of
-/// its own on each GPU. CUDA has two thousand.
+/// Different functions that are called of CUDA, of the operating system and of what the profiler does itself, of up to
+/// [`USUAL_DEVICE_COUNT`] GPUs: each has idle times of its own on each GPU. CUDA has two thousand.
 pub const MAX_CALL_NAME_COUNT: usize = 10_000;
+/// How many functions are told apart in a recording of so many GPUs.
+pub const fn max_call_names(device_count: usize) -> usize {
+    MAX_CALL_NAME_COUNT * USUAL_DEVICE_COUNT / at_least_usual(device_count)
+}
 /// Different places in the program's own code that calls are made at, over all GPUs: the same.
 pub const MAX_CALL_PLACE_COUNT: usize = 1_000_000;
 /// Different frames of the stacks of calls: rows with further ones are not read. Each is kept with its texts while stacks are read.
@@ -46,8 +50,10 @@ pub const MAX_PROCESS_COUNT: usize = 1_000;
 pub const MAX_OPEN_RANGE_COUNT: usize = 200;
 /// How many ranges may be open at once on a thread of a recording of so many GPUs: each looks at all of them.
 pub const fn max_open_ranges(device_count: usize) -> usize {
-    let devices = if device_count > USUAL_DEVICE_COUNT { device_count } else { USUAL_DEVICE_COUNT };
-    MAX_OPEN_RANGE_COUNT * USUAL_DEVICE_COUNT / devices
+    MAX_OPEN_RANGE_COUNT * USUAL_DEVICE_COUNT / at_least_usual(device_count)
+}
+const fn at_least_usual(device_count: usize) -> usize {
+    if device_count > USUAL_DEVICE_COUNT { device_count } else { USUAL_DEVICE_COUNT }
 }
 /// GPUs of an ordinary machine: what is looked at for each GPU may be as much for each of these, and less of more.
 pub const USUAL_DEVICE_COUNT: usize = 8;
@@ -298,7 +304,10 @@ mod tests {
             ("different names", vec![count(MAX_NAME_COUNT as u64)]),
             ("mangled names of kernels", vec![count(MAX_DEMANGLED_NAME_COUNT as u64)]),
             ("different ranges", vec![count(MAX_RANGE_LABEL_COUNT as u64)]),
-            ("different functions that are called", vec![count(MAX_CALL_NAME_COUNT as u64)]),
+            (
+                "different functions that are called",
+                vec![count(MAX_CALL_NAME_COUNT as u64), count(USUAL_DEVICE_COUNT as u64)],
+            ),
             ("places in the program's own code", vec![count(MAX_CALL_PLACE_COUNT as u64)]),
             ("different frames of the stacks of calls", vec![count(MAX_CALL_FRAME_COUNT as u64)]),
             (

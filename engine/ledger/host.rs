@@ -117,6 +117,12 @@ impl Calls {
         self.by_thread.get(thread as usize).map_or(&[], |calls| calls)
     }
 
+    /// How many calls of a thread, of CUDA and of the OS, and overheads there are.
+    pub(super) fn row_count(&self, thread: u32) -> usize {
+        let all = [&self.by_thread, &self.os_by_thread, &self.overheads_by_thread];
+        all.iter().filter_map(|rows| rows.get(thread as usize)).map(Vec::len).sum()
+    }
+
     /// When the first call of the OS of a thread began.
     pub fn first_os_call(&self, timeline: &Timeline, thread: u32) -> Option<i64> {
         let first = self.os_by_thread.get(thread as usize)?.first()?;

@@ -11,18 +11,23 @@ use super::host::Calls;
 use super::idle::{BesideCopies, HostBesideCopies, IdleReading};
 use super::open_ranges::{OPTIMIZER_STEP, OpenRanges};
 use super::queries::{Guess, Queries, Query, QueryCursor};
-use super::reading::Piece;
+use super::reading::{Drained, Piece, RangeIdle, TimeSum};
 use super::stretches::Unread;
-use crate::limits::max_open_ranges;
+use crate::limits::{max_call_names, max_open_ranges};
 use crate::parallel::{self, Threads};
 use crate::timeline::interval::Interval;
-use crate::timeline::union::{Follower, Union};
-use crate::timeline::{CpuSamples, LocationCursor, NONE, NameId, StackedCalls, Timeline};
+use crate::timeline::union::{Follower, RunningLength, Union};
+use crate::timeline::{CpuSamples, LocationCursor, NONE, NameId, StackedCalls, ThreadRanges, Timeline};
 
-/// Batches of threads that are walked side by side: each has a reading of each device that its threads were asked about.
-const MAX_BATCHES: usize = 256;
-/// So many in any case, for all processors.
-const MIN_BATCHES: usize = 16;
+/// Batches of threads: threads can be hundreds of thousands, and those of a batch are put together at once.
+const MAX_BATCHES: usize = 1024;
+/// Bytes that the readings of batches may take that are walked, or wait for those before them: one that takes more is walked alone.
+const MAX_WALKED_BYTES: usize = 64 << 20;
+/// What a label, a name of a call and a place take of the reading of a thread, for each device that it is asked about: in their sums
+/// by account, by what they drained, and in what finds them.
+const LABEL_BYTES: usize = size_of::<RangeIdle>() + 32;
+const NAME_BYTES: usize = size_of::<TimeSum>() + size_of::<Drained>() + 128;
+const PLACE_BYTES: usize = 128;
 
 /// What one thread has to explain of one device.
 struct Question<'all> {
@@ -70,25 +75,38 @@ pub(crate) struct IdleDevice<'all> {
 pub(crate) fn read(
     timeline: &Timeline,
     calls: &Calls,
-    devices: Vec<IdleDevice<'_>>,
+    mut devices: Vec<IdleDevice<'_>>,
     threads: Threads,
 ) -> Vec<IdleReading> {
-    let batches = walk_all(timeline, calls, &devices, threads);
-    let windows: Vec<Option<Interval>> =
-        devices.iter().map(|device| device.main_thread.map(|_| device.unread.window)).collect();
-    let mut readings: Vec<IdleReading> = devices.into_iter().map(|device| device.unread.reading).collect();
-    let mut threads = Vec::new();
-    for batch in batches {
+    let readings = devices.iter_mut().map(|device| std::mem::take(&mut device.unread.reading));
+    let mut readings: Vec<IdleReading> = readings.collect();
+    let mut of_threads = Vec::new();
+    walk_all(timeline, calls, &devices, threads, |batch| {
         for (device, part) in batch.parts {
             if let Some(reading) = readings.get_mut(device) {
                 reading.merge(part);
             }
         }
-        threads.extend(batch.threads);
-    }
+        of_threads.extend(batch.threads);
+    });
+    let windows = devices.iter().map(|device| device.main_thread.map(|_| device.unread.window));
+    tell_threads(&mut readings, windows, of_threads);
+    readings
+}
+
+/// What the threads that were asked about a device do, whatever it does meanwhile.
+fn tell_threads(
+    readings: &mut [IdleReading],
+    windows: impl Iterator<Item = Option<Interval>>,
+    mut threads: Vec<OfThread>,
+) {
+    // By start, each with its thread: each device leaves out those of others, and none puts them in order again.
+    let own_waits = (0_u32..)
+        .zip(&mut threads)
+        .flat_map(|(own, thread)| std::mem::take(&mut thread.waits).into_iter().map(move |wait| (wait, own)));
+    let mut waits: Vec<(Interval, u32)> = own_waits.collect();
+    waits.sort_by_key(|(wait, _)| wait.start);
     let mut kept = MAX_KEPT_LOADS;
-    // Of the threads that were asked about last: mostly the same ones are asked about all devices.
-    let (mut asked, mut waits): (Vec<usize>, Union) = Default::default();
     for (device, (reading, window)) in readings.iter_mut().zip(windows).enumerate() {
         let is_own = |thread: &&OfThread| thread.devices.binary_search(&device).is_ok();
         let own = || threads.iter().filter(is_own);
@@ -98,15 +116,17 @@ pub(crate) fn read(
             kept = left;
             reading.loads = Union::of(loads());
         }
-        let of_device: Vec<usize> =
-            (0..).zip(&threads).filter(|(_, thread)| is_own(thread)).map(|(own, _)| own).collect();
-        if asked != of_device {
-            waits = Union::of(own().flat_map(|thread| thread.waits.iter().copied()));
-            asked = of_device;
-        }
-        reading.host_work_ns = window.map(|window| window.len_ns() - waits.overlap_ns(window));
+        reading.host_work_ns = window.map(|window| {
+            let is_asked: Vec<bool> = threads.iter().map(|thread| is_own(&thread)).collect();
+            let of_device = waits.iter().filter(|(_, own)| is_asked.get(*own as usize) == Some(&true));
+            let mut waited = RunningLength::default();
+            of_device
+                .map(|(wait, _)| wait.clip(window))
+                .filter(|wait| wait.len_ns() > 0)
+                .for_each(|wait| waited.push(wait));
+            window.len_ns() - waited.len_ns()
+        });
     }
-    readings
 }
 
 /// Pieces of time in which code is loaded that are kept for all devices together; those of further devices count as none.
@@ -148,30 +168,52 @@ struct Batch {
     threads: Vec<OfThread>,
 }
 
-/// What the threads say, by device, in parts.
-fn walk_all(timeline: &Timeline, calls: &Calls, devices: &[IdleDevice<'_>], threads: Threads) -> Vec<Batch> {
+/// Takes what the threads say, by device, in parts: those of each batch as soon as those before it are taken.
+fn walk_all(
+    timeline: &Timeline,
+    calls: &Calls,
+    devices: &[IdleDevice<'_>],
+    threads: Threads,
+    take: impl FnMut(Batch) + Send,
+) {
     let is_optimizer = timeline.labels_beginning(OPTIMIZER_STEP);
     let mut questions = questions(devices, &is_optimizer);
     questions.sort_by_key(|question| (question.thread, question.device));
     let by_thread: Vec<_> = questions.chunk_by(|a, b| a.thread == b.thread).collect();
-    // Those of a batch are put together at once.
-    let batch_count = (MAX_BATCHES / devices.len().max(1)).max(MIN_BATCHES);
-    let batches: Vec<_> = by_thread.chunks(by_thread.len().div_ceil(batch_count).max(1)).collect();
-    parallel::map(threads, &batches, |batch| {
-        let mut all = Batch::default();
-        for questions in *batch {
-            let (parts, of_thread) = walk(timeline, calls, questions);
-            for (device, part) in parts {
-                match all.parts.entry(device) {
-                    Entry::Vacant(vacant) => _ = vacant.insert(part),
-                    Entry::Occupied(mut known) => known.get_mut().merge(part),
-                }
+    let batches: Vec<_> = by_thread.chunks(by_thread.len().div_ceil(MAX_BATCHES).max(1)).collect();
+    let weight = |batch: &&[&[Question<'_>]]| weight(timeline, calls, batch);
+    parallel::in_order(threads, &batches, (MAX_WALKED_BYTES, weight), |batch| walk_batch(timeline, calls, batch), take);
+}
+
+/// Walks some threads, and puts together what they say of each device.
+fn walk_batch(timeline: &Timeline, calls: &Calls, batch: &[&[Question<'_>]]) -> Batch {
+    let mut all = Batch::default();
+    for questions in batch {
+        let (parts, of_thread) = walk(timeline, calls, questions);
+        for (device, part) in parts {
+            match all.parts.entry(device) {
+                Entry::Vacant(vacant) => _ = vacant.insert(part),
+                Entry::Occupied(mut known) => known.get_mut().merge(part),
             }
-            let tells = !of_thread.waits.is_empty() || !of_thread.loads.is_empty();
-            all.threads.extend(Some(of_thread).filter(|_| tells));
         }
-        all
-    })
+        let tells = !of_thread.waits.is_empty() || !of_thread.loads.is_empty();
+        all.threads.extend(Some(of_thread).filter(|_| tells));
+    }
+    all
+}
+
+/// Bytes that the readings of some threads take at most.
+fn weight(timeline: &Timeline, calls: &Calls, batch: &[&[Question<'_>]]) -> usize {
+    let of_thread = |questions: &&[Question<'_>]| {
+        let Some(thread) = questions.first().map(|question| question.thread) else { return 0 };
+        let rows = |ranges: Option<&ThreadRanges>| ranges.map_or(0, |ranges| ranges.times.len());
+        let labels = rows(timeline.ranges.of_thread(thread)).min(timeline.ranges.labels.len());
+        let names = calls.row_count(thread).min(max_call_names(timeline.devices.len()));
+        let places = rows(timeline.call_locations.of_thread(thread));
+        let bytes = size_of::<IdleReading>() + labels * LABEL_BYTES + names * NAME_BYTES + places * PLACE_BYTES;
+        bytes.saturating_mul(questions.len())
+    };
+    batch.iter().map(of_thread).fold(0, usize::saturating_add)
 }
 
 /// What every thread is asked. Flat: threads can be hundreds of thousands.

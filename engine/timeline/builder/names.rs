@@ -8,7 +8,7 @@ use foldhash::{HashMap, HashSet};
 use super::Builder;
 use super::keys::{Intern, Keys, NameKey};
 use super::limits::Limits;
-use crate::limits::MAX_CALL_NAME_COUNT;
+use crate::limits::max_call_names;
 use crate::text::mangled::Demangler;
 use crate::text::{cut, kernel_names};
 use crate::timeline::api::normal_name;
@@ -224,10 +224,11 @@ impl Builder {
             let KernelNames { name, full_name, function } = names;
             timeline.kernels.shapes.push(KernelShape { name, full_name, function, geometry });
         }
+        let most_called = max_call_names(timeline.devices.len());
         let mut called: HashSet<NameId> = HashSet::default();
         let of_calls = names.list().iter().map(|name| {
             let name = interner.resolve(*name, strings, texts);
-            if called.contains(&name) || called.len() < MAX_CALL_NAME_COUNT {
+            if called.contains(&name) || called.len() < most_called {
                 called.insert(name);
                 return name;
             }
