@@ -5,7 +5,7 @@
 //! `activity` is what a thread may do, [`compiling`] tells where threads compile or load code, [`host`] lays the thread out,
 //! where `dispatch` tells what prepares a launch, `marks` which calls do something else than their name says, and `laid_out` keeps it
 //! for all devices; [`between_calls`] finds the pieces of host code between calls of one function of the OS; `stretches` asks the threads, by way of `queries`, and [`walk`] has them
-//! answer: `open_ranges` tells which ranges were open, `ahead` what the waits before a stretch could win, [`idle`] and [`reading`] are
+//! answer: `open_ranges` tells which ranges were open, `of_thread` what a thread does at other times as well, `ahead` what the waits before a stretch could win, [`idle`] and [`reading`] are
 //! what comes of it. `first` and `by_key` are what these count with.
 
 pub mod accounts;
@@ -25,6 +25,7 @@ mod host_run;
 pub mod idle;
 mod laid_out;
 mod marks;
+mod of_thread;
 mod open_ranges;
 pub mod ops;
 mod queries;

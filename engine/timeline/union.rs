@@ -13,8 +13,8 @@ pub struct Union {
     closed_ns: i64,
 }
 
-/// Parts of a block.
-const BLOCK: usize = 64;
+/// Parts of a block: as many are added up at most for each end of what is asked for.
+const BLOCK: usize = 16;
 /// Parts that are looked at one by one before all are searched.
 const NEAR: usize = 8;
 /// From so many times as many parts on, each of the fewer is looked for among the others.

@@ -5,14 +5,12 @@ use foldhash::HashMap;
 
 use super::by_index::ByIndex;
 use super::followed::Followed;
-use super::once::{LONG_CALL_NS, MAX_LAUNCHING_THREADS};
+use super::once::LONG_CALL_NS;
+use super::os_waits::WaitsForOthers;
 use super::tally::kernel_name;
 use super::{Context, DeviceContext, DevicePart};
 use crate::timeline::api::ApiClass;
-use crate::timeline::columns::{Label, RangeKind};
 use crate::timeline::interval::Interval;
-use crate::timeline::near::Near;
-use crate::timeline::peers::is_mpi_call;
 use crate::timeline::{NameId, Timeline, Times};
 
 /// How calls go on, behind the name of the API, after which the device tells the host of its work. They stand for all that follows:
@@ -27,46 +25,6 @@ const TELLS_HOST: [&str; 9] = [
     "StreamBatchMemOp",
     "GraphAddBatchMemOpNode",
     "SignalExternalSemaphoresAsync",
-];
-/// Calls of the operating system that may wait for another process.
-const OS_WAITS: [&str; 37] = [
-    "waitpid",
-    "wait4",
-    "waitid",
-    "wait",
-    "system",
-    "pclose",
-    "pthread_join",
-    "pthread_tryjoin_np",
-    "pthread_mutex_lock",
-    "pthread_rwlock_rdlock",
-    "pthread_rwlock_wrlock",
-    "pread",
-    "recvmmsg",
-    "mq_receive",
-    "flock",
-    "poll",
-    "ppoll",
-    "select",
-    "pselect",
-    "epoll_wait",
-    "epoll_pwait",
-    "read",
-    "readv",
-    "fread",
-    "fgets",
-    "recv",
-    "recvfrom",
-    "recvmsg",
-    "accept",
-    "futex",
-    "sem_wait",
-    "sem_timedwait",
-    "sem_clockwait",
-    "pthread_cond_wait",
-    "pthread_cond_timedwait",
-    "pthread_cond_clockwait",
-    "pthread_barrier_wait",
 ];
 /// Where so many calls have asked for work that has not begun, each launch may wait for room, however short it is.
 const FULL_QUEUE_CALLS: usize = 500;
@@ -181,16 +139,17 @@ fn waits<'all>(context: &'all Context<'_>, device: &DeviceContext) -> Waits<'all
         !matches!(class, ApiClass::Launch | ApiClass::Memset | ApiClass::Init | ApiClass::Other)
             || waits_for_room(timeline.api.times.at(*call as usize))
     };
-    let calls = device.telling_calls(context).filter(may_wait);
+    let calls = device.telling_calls_by_start(context).filter(may_wait);
     let launches = launches_into_full_queue(timeline, device);
-    Waits::new(&timeline.api.times, [calls.collect(), launches], waits_for_others(context, device).collect())
+    Waits::new(&timeline.api.times, [calls.collect(), launches], context.waits_for_others(device))
 }
 
 /// Waits, of which is asked in the order of time.
 struct Waits<'all> {
     /// Those that are calls, by their indices: each GPU has a list of most calls of a recording.
     calls: [Rows<CallWaits<'all>>; 2],
-    others: Rows<Vec<Interval>>,
+    /// The others, which most GPUs share.
+    others: Rows<WaitsForOthers>,
 }
 
 /// A list of waits by start.
@@ -198,7 +157,7 @@ trait Listed {
     fn at(&self, index: usize) -> Option<Interval>;
 }
 
-impl Listed for Vec<Interval> {
+impl Listed for WaitsForOthers {
     fn at(&self, index: usize) -> Option<Interval> {
         self.get(index).copied()
     }
@@ -225,15 +184,13 @@ struct Rows<L> {
 }
 
 impl<'all> Waits<'all> {
-    fn new(times: &'all Times, calls: [Vec<u32>; 2], mut others: Vec<Interval>) -> Self {
+    fn new(times: &'all Times, calls: [Vec<u32>; 2], others: WaitsForOthers) -> Self {
         let calls = calls.map(|mut calls| {
             calls.retain(|call| times.at(*call as usize).len_ns() > 0);
-            // Those of each thread are in order: this sort makes use of that.
+            // They are in order, or those of each process are: this sort makes use of that.
             calls.sort_by_key(|call| times.start(*call as usize));
             Rows { list: CallWaits { times, calls }, next: 0, until: i64::MIN }
         });
-        others.retain(|wait| wait.len_ns() > 0);
-        others.sort_by_key(|wait| wait.start);
         Self { calls, others: Rows { list: others, next: 0, until: i64::MIN } }
     }
 
@@ -272,61 +229,6 @@ fn launches_into_full_queue(timeline: &Timeline, device: &DeviceContext) -> Vec<
     full
 }
 
-/// When threads that call the device wait in the operating system, or in MPI, for what may in turn wait for the device.
-fn waits_for_others<'all>(context: &'all Context<'_>, device: &'all DeviceContext) -> impl Iterator<Item = Interval> {
-    let timeline = context.timeline;
-    let calls_device =
-        |thread: u32| device.is_of(timeline.process_of(thread)) && !context.calls.of_thread(thread).is_empty();
-    let names: Vec<NameId> = OS_WAITS.iter().filter_map(|name| timeline.names.find(name)).collect();
-    let os_calls = timeline.os_calls.times.iter().zip(&timeline.os_calls.name).zip(&timeline.os_calls.thread);
-    let os_calls = os_calls.filter(move |((times, name), thread)| {
-        times.len_ns() >= LONG_CALL_NS && names.contains(name) && calls_device(**thread)
-    });
-    let is_mpi = |label: &Label| label.kind == RangeKind::Library && is_mpi_call(timeline.name(label.name));
-    let is_mpi: Vec<bool> = timeline.ranges.labels.iter().map(is_mpi).collect();
-    let of_threads = timeline.ranges.threads.iter().filter(move |ranges| calls_device(ranges.thread));
-    let in_mpi = of_threads.flat_map(|ranges| ranges.times.iter().zip(&ranges.label));
-    let in_mpi = in_mpi.filter(move |(_, label)| is_mpi.get(**label as usize).copied().unwrap_or(false));
-    let launching = launching_threads(context, device);
-    let mut near = vec![[Near::default(); 2]; launching.len()];
-    os_calls
-        .flat_map(move |((times, _), thread)| but_for_others(context, launching, *thread, times, &mut near))
-        .chain(in_mpi.map(|(times, _)| times))
-}
-
-/// The threads that launch work of the device; none where they are too many to be held against each wait.
-fn launching_threads<'all>(context: &Context<'_>, device: &'all DeviceContext) -> &'all [u32] {
-    let threads = &device.passed(context).threads;
-    if threads.len() > MAX_LAUNCHING_THREADS { &[] } else { threads }
-}
-
-/// What of a wait in the operating system is not while another thread of the process launches work, as the one that runs the backward
-/// pass of PyTorch does: then the wait is for that thread, whose own waits count.
-fn but_for_others(
-    context: &Context<'_>,
-    launching: &[u32],
-    thread: u32,
-    wait: Interval,
-    near: &mut [[Near; 2]],
-) -> [Interval; 2] {
-    let timeline = context.timeline;
-    let times = |call: &u32| timeline.api.times.at(*call as usize);
-    let process = timeline.process_of(thread);
-    let others = launching.iter().zip(near);
-    let others = others.filter(|(other, _)| **other != thread && timeline.process_of(**other) == process);
-    let hulls = others.filter_map(|(other, [first, last])| {
-        let calls = context.calls.of_thread(*other);
-        let start = |index: usize| timeline.api.times.start(calls[index] as usize);
-        let first = first.partition_point(calls.len(), |index| start(index) < wait.start);
-        let last = last.partition_point(calls.len(), |index| start(index) < wait.end);
-        let inside = calls.get(first..last)?;
-        Some(Interval::new(times(inside.first()?).start, times(inside.last()?).end.min(wait.end)))
-    });
-    let hull = hulls.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)));
-    let hull = hull.unwrap_or_else(|| Interval::new(wait.end, wait.end));
-    [Interval::new(wait.start, hull.start), Interval::new(hull.end, wait.end)]
-}
-
 /// Whether the device may tell the host of its work in no call that waits: it runs functions of the host, or writes what the host
 /// reads.
 fn tells_host(context: &Context<'_>, device: &DeviceContext) -> bool {
@@ -347,7 +249,7 @@ mod tests {
         let [late, first, within, empty] =
             [(50, 60), (0, 40), (5, 10), (42, 42)].map(|(start, end)| Interval::new(start, end));
         let times: Times = [late, empty, within].into_iter().collect();
-        let mut waits = Waits::new(&times, [vec![1, 0, 2], Vec::new()], vec![empty, first]);
+        let mut waits = Waits::new(&times, [vec![1, 0, 2], Vec::new()], vec![first].into());
         let times = [(0, 0), (0, 3), (20, 30), (40, 45), (40, 50), (41, 51), (55, 80), (60, 90)];
         let found = times.map(|(start, end)| waits.overlap(Interval::new(start, end)));
         assert_eq!(found, [false, true, true, false, false, true, true, false]);

@@ -1,7 +1,10 @@
 //! Threads that take turns at a device because they hold a lock around its work: one of them gets the lock when another has waited for
 //! what it had launched, and launches then.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+
+use foldhash::HashMap;
 
 use super::widths::share_of_warps;
 use super::{Context, DeviceContext};
@@ -33,41 +36,41 @@ struct Turns {
     waits_ns: BTreeMap<u32, i64>,
     /// By name of the call.
     names: BTreeMap<NameId, i64>,
-    longest: Option<Interval>,
+    /// The longest, of several the one that was recorded first: by its length and its index.
+    longest: Option<((i64, Reverse<u32>), Interval)>,
 }
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
-    let mut is_lock = Told::new(&timeline.names, |name| LOCKS.contains(&name));
-    if !timeline.os_calls.name.iter().any(|name| is_lock.of(*name)) {
+    let locks = context.locks();
+    if locks.is_empty() {
         return;
     }
-    let threads = callers::launch_counts(timeline, &device.ops);
+    let threads: Vec<u32> = callers::launch_counts(timeline, &device.ops).into_keys().collect();
     if threads.len() < 2 {
         return;
     }
-    let waits = context.device_waits(threads.keys().copied().collect());
-    let (mut turns, mut near, mut of_threads) = (Turns::default(), Near::default(), BTreeMap::new());
+    let waits = context.device_waits(&threads);
+    let (mut turns, mut near) = (Turns::default(), Near::default());
     let all = &timeline.os_calls;
-    for ((lock, thread), name) in all.times.iter().zip(&all.thread).zip(&all.name) {
+    for row in locks {
+        let (lock, thread, name) = (all.times.at(*row as usize), all.thread[*row as usize], all.name[*row as usize]);
         let part = lock.clip(device.window());
-        let is_asked = part.len_ns() > 0 && threads.contains_key(thread) && is_lock.of(*name);
-        if is_asked
-            && is_handed_over(&waits, lock, *thread, &mut near)
-            && calls_next(context, *thread, lock.end, of_threads.entry(*thread).or_default())
-        {
+        let is_asked = part.len_ns() > 0 && threads.binary_search(&thread).is_ok();
+        if is_asked && is_handed_over(&waits, lock, thread, &mut near) {
             turns.count += 1;
-            for sum_ns in [turns.waits_ns.entry(*thread).or_default(), turns.names.entry(*name).or_default()] {
+            for sum_ns in [turns.waits_ns.entry(thread).or_default(), turns.names.entry(name).or_default()] {
                 *sum_ns = sum_ns.saturating_add(part.len_ns());
             }
-            turns.longest = turns.longest.filter(|longest| longest.len_ns() >= part.len_ns()).or(Some(part));
+            let longest = ((part.len_ns(), Reverse(*row)), part);
+            turns.longest = turns.longest.filter(|known| known.0 >= longest.0).or(Some(longest));
         }
     }
     set(timeline, device, &turns, facts);
 }
 
 fn set(timeline: &Timeline, device: &DeviceContext, turns: &Turns, facts: &mut Entity) {
-    let (Some(longest), Some((name, _))) = (turns.longest, turns.names.iter().max_by_key(|(_, ns)| **ns)) else {
+    let (Some((_, longest)), Some((name, _))) = (turns.longest, turns.names.iter().max_by_key(|(_, ns)| **ns)) else {
         return;
     };
     facts.set("locked_turn_count", turns.count);
@@ -116,18 +119,35 @@ fn warp_shares(timeline: &Timeline, properties: Option<&DeviceProperties>) -> Ve
     timeline.kernels.shapes.iter().map(share).collect()
 }
 
-/// When calls of these threads, in order, that wait for the device return, in time order.
-pub(super) fn waits(context: &Context<'_>, threads: &[u32]) -> Vec<(i64, u32)> {
+/// When calls that wait for the device return, with their threads, in time order.
+pub(super) fn waits(context: &Context<'_>) -> Vec<(i64, u32)> {
     let api = &context.timeline.api;
     let is_wait = |name: &NameId| {
         let class = context.calls.class.get(*name as usize);
         matches!(class, Some(ApiClass::Wait(_) | ApiClass::CopyBlocking))
     };
-    let calls = api.times.iter().zip(&api.thread).zip(&api.name);
-    let waits = calls.filter(|((_, thread), name)| threads.binary_search(thread).is_ok() && is_wait(name));
-    let mut waits: Vec<(i64, u32)> = waits.map(|((times, thread), _)| (times.end, *thread)).collect();
+    let calls = api.times.iter().zip(&api.thread).zip(&api.name).filter(|(_, name)| is_wait(name));
+    let mut waits: Vec<(i64, u32)> = calls.map(|((times, thread), _)| (times.end, *thread)).collect();
     waits.sort_unstable();
     waits
+}
+
+/// The calls of the OS that ask for a lock, and after which their thread calls CUDA right away, by when they return: whatever the device,
+/// what is looked for beside each lies near what was beside the last one.
+pub(super) fn locks(context: &Context<'_>) -> Vec<u32> {
+    let timeline = context.timeline;
+    let all = &timeline.os_calls;
+    let mut is_lock = Told::new(&timeline.names, |name| LOCKS.contains(&name));
+    let rows = (0_u32..).zip(&all.name).filter(|(_, name)| is_lock.of(**name));
+    let mut locks: Vec<u32> = rows.map(|(row, _)| row).collect();
+    let end = |row: u32| all.times.end(row as usize);
+    locks.sort_by_key(|row| end(*row));
+    let mut near: HashMap<u32, Near> = HashMap::default();
+    locks.retain(|row| {
+        let thread = all.thread[*row as usize];
+        calls_next(context, thread, end(*row), near.entry(thread).or_default())
+    });
+    locks
 }
 
 /// Whether another thread's wait for the device ended while a lock was waited for, right before it was had.

@@ -53,6 +53,7 @@ mod once;
 mod one_window;
 mod operators;
 mod optimizer;
+mod os_waits;
 mod outside;
 mod pace;
 mod page_locked;
@@ -458,3 +459,5 @@ fn threads_of(timeline: &Timeline) -> Vec<Vec<u32>> {
 
 #[cfg(test)]
 mod layout_tests;
+#[cfg(test)]
+mod shared_waits_tests;

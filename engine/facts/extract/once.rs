@@ -1,5 +1,6 @@
 //! What several groups of facts ask of a recording and of a device: gone through once, by whoever asks first.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use foldhash::HashSet;
@@ -7,6 +8,7 @@ use foldhash::HashSet;
 use super::by_index::{ByIndex, Seen};
 use super::compiled::CompiledNames;
 use super::optimizer::OptimizerSteps;
+use super::os_waits::{self, OsWaits, WaitsForOthers};
 use super::ranges::NameOrder;
 use super::stats::Durations;
 use super::{Context, DeviceContext, between_os_calls, locked_turns};
@@ -30,12 +32,25 @@ pub(super) struct OfRecording {
     telling_calls: OnceLock<Vec<Vec<u32>>>,
     range_names: OnceLock<NameOrder>,
     compiled: OnceLock<CompiledNames>,
+    /// The same calls by start.
+    telling_by_start: OnceLock<Vec<Vec<u32>>>,
+    /// Of all threads.
+    all_device_waits: OnceLock<DeviceWaits>,
     /// Of the threads that were asked for last: mostly the same ones launch the work of all devices.
     device_waits: Mutex<Option<(Vec<u32>, DeviceWaits)>>,
+    locks: OnceLock<Vec<u32>>,
+    os_waits: OnceLock<OsWaits>,
+    /// Of the processes, and of the threads that launch, that were asked for last: mostly the same ones launch the work of all devices.
+    waits_for_others: Mutex<Option<([Vec<u32>; 2], WaitsForOthers)>>,
+    /// How often such waits were found anew.
+    #[cfg(test)]
+    pub(super) found_waits_count: std::sync::atomic::AtomicUsize,
+    /// By thread.
+    pub(super) outside_ranges: Mutex<BTreeMap<u32, Option<(i64, u32)>>>,
 }
 
 /// When calls that wait for a device return, with their threads, in time order.
-pub(super) type DeviceWaits = Arc<[(i64, u32)]>;
+pub(super) type DeviceWaits = Arc<Vec<(i64, u32)>>;
 
 /// What is made of a device.
 #[derive(Default)]
@@ -139,14 +154,59 @@ impl Context<'_> {
         })
     }
 
-    /// When calls of these threads that wait for the device return.
-    pub(super) fn device_waits(&self, threads: Vec<u32>) -> DeviceWaits {
+    /// The same by start: each device asks for them in that order.
+    fn telling_by_start(&self) -> &[Vec<u32>] {
+        self.once.telling_by_start.get_or_init(|| {
+            let by_start = |calls: &Vec<u32>| {
+                let mut calls = calls.clone();
+                // Those of each thread are in order: this sort makes use of that.
+                calls.sort_by_key(|call| self.timeline.api.times.start(*call as usize));
+                calls
+            };
+            self.telling_calls().iter().map(by_start).collect()
+        })
+    }
+
+    /// When calls of these threads, in order, that wait for the device return.
+    pub(super) fn device_waits(&self, threads: &[u32]) -> DeviceWaits {
         let mut known = self.once.device_waits.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, waits)) = known.as_ref().filter(|(of, _)| *of == threads) {
+        if let Some((_, waits)) = known.as_ref().filter(|(of, _)| of == threads) {
             return Arc::clone(waits);
         }
-        let waits: DeviceWaits = locked_turns::waits(self, &threads).into();
-        *known = Some((threads, Arc::clone(&waits)));
+        // Those of all threads are put in order once, for any of them.
+        let all = self.once.all_device_waits.get_or_init(|| Arc::new(locked_turns::waits(self)));
+        let is_asked = |(_, thread): &(i64, u32)| threads.binary_search(thread).is_ok();
+        let are_all = all.iter().all(is_asked);
+        let waits = if are_all { Arc::clone(all) } else { Arc::new(all.iter().copied().filter(is_asked).collect()) };
+        *known = Some((threads.to_vec(), Arc::clone(&waits)));
+        waits
+    }
+
+    /// The calls of the OS that ask for a lock: see [`locked_turns::locks`].
+    pub(super) fn locks(&self) -> &[u32] {
+        self.once.locks.get_or_init(|| locked_turns::locks(self))
+    }
+
+    /// The long waits in the operating system.
+    pub(super) fn os_waits(&self) -> &OsWaits {
+        self.once.os_waits.get_or_init(|| OsWaits::new(self))
+    }
+
+    /// When the threads that call a device wait for what may wait for the device: see [`os_waits::of`].
+    pub(super) fn waits_for_others(&self, device: &DeviceContext) -> WaitsForOthers {
+        let threads = &device.passed(self).threads;
+        // Where they are too many, none of them is held against each wait.
+        let mut launching = if threads.len() > MAX_LAUNCHING_THREADS { Vec::new() } else { threads.clone() };
+        launching.sort_unstable();
+        let asked = [device.processes.clone(), launching];
+        let mut known = self.once.waits_for_others.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, waits)) = known.as_ref().filter(|(of, _)| *of == asked) {
+            return waits.clone();
+        }
+        #[cfg(test)]
+        self.once.found_waits_count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let waits = os_waits::of(self, &asked[0], &asked[1]);
+        *known = Some((asked, waits.clone()));
         waits
     }
 
@@ -186,13 +246,30 @@ impl DeviceContext {
         &'all self,
         context: &'all Context<'_>,
     ) -> impl Iterator<Item = (u32, impl Iterator<Item = u32> + 'all)> + 'all {
+        self.in_window(context, context.telling_calls())
+    }
+
+    /// The same, those of each process by start.
+    pub(super) fn telling_calls_by_start<'all>(
+        &'all self,
+        context: &'all Context<'_>,
+    ) -> impl Iterator<Item = u32> + 'all {
+        self.in_window(context, context.telling_by_start()).flat_map(|(_, calls)| calls)
+    }
+
+    /// Those of its processes in the window, of calls by process.
+    fn in_window<'all>(
+        &'all self,
+        context: &'all Context<'_>,
+        calls: &'all [Vec<u32>],
+    ) -> impl Iterator<Item = (u32, impl Iterator<Item = u32> + 'all)> + 'all {
         let (window, times) = (self.window(), &context.timeline.api.times);
         let is_within = move |call: &u32| {
             let interval = times.at(*call as usize);
             interval.start < window.end && interval.end > window.start
         };
         self.processes.iter().map(move |process| {
-            let calls = context.telling_calls().get(*process as usize).map_or(&[][..], |calls| calls);
+            let calls = calls.get(*process as usize).map_or(&[][..], |calls| calls);
             (*process, calls.iter().copied().filter(is_within))
         })
     }

@@ -2,6 +2,7 @@
 //! device's work does there.
 
 use std::cmp::Reverse;
+use std::sync::PoisonError;
 
 use foldhash::HashSet;
 
@@ -59,7 +60,14 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let pause = device.told.pause.map_or(Interval::default(), |pause| pause.times);
     facts.set("outside_untraced_ns", untraced_ns(context.timeline, &spent, pause));
     sets_up(context, main, sides, facts);
-    ranges(context.timeline, main, window, sides, &spent.profiler, facts);
+    // Each thread has many ranges, and tells of several devices.
+    let mut known = context.once.outside_ranges.lock().unwrap_or_else(PoisonError::into_inner);
+    let range = || main_range(context.timeline, main, window, sides, &spent.profiler);
+    if let Some((ns, label)) = *known.entry(main).or_insert_with(range) {
+        facts.set("outside_range", told_name(context.timeline, label));
+        facts.set("outside_range_ns", ns);
+    }
+    drop(known);
     if !context.timeline.cpu_samples.is_empty() {
         sampled(spent.sampled(context.timeline, main), facts);
     }
@@ -206,15 +214,14 @@ fn first_call_ns(context: &Context<'_>, main: u32, sides: [Interval; 2], name: &
 }
 
 /// The innermost range of the thread that holds half of it, and none of the devices' work; what the profiler takes counts on neither side.
-fn ranges(
+fn main_range(
     timeline: &Timeline,
     main: u32,
     window: Interval,
     sides: [Interval; 2],
     profiler: &Union,
-    facts: &mut Entity,
-) {
-    let Some(own) = timeline.ranges.of_thread(main) else { return };
+) -> Option<(i64, u32)> {
+    let own = timeline.ranges.of_thread(main)?;
     let own_ns = |part: Interval| (part.len_ns() - profiler.overlap_ns(part)).max(0);
     let outside_ns = sides.iter().map(|side| own_ns(*side)).fold(0, i64::saturating_add);
     let holds = |(times, label): (Interval, &u32)| {
@@ -226,10 +233,7 @@ fn ranges(
     let before = own.times.partition_point(0, |times| times.start < window.start);
     let after = own.times.partition_point(before, |times| times.start < window.end);
     let beside = (0..before).chain(after..own.times.len()).map(|index| (own.times.at(index), &own.label[index]));
-    if let Some((ns, label)) = beside.filter_map(holds).min_by_key(|(ns, label)| (*ns, Reverse(*label))) {
-        facts.set("outside_range", told_name(timeline, label));
-        facts.set("outside_range_ns", ns);
-    }
+    beside.filter_map(holds).min_by_key(|(ns, label)| (*ns, Reverse(*label)))
 }
 
 /// Where the host code of the thread that tells of it lies.

@@ -118,7 +118,7 @@ impl Calls {
         let timeline = context.timeline;
         let (mut waits, mut event_waits) = (Vec::new(), Vec::new());
         let mut waits_for_event = Told::new(&timeline.names, |name| name.ends_with("StreamWaitEvent"));
-        for call in device.telling_calls(context) {
+        for call in device.telling_calls_by_start(context) {
             let start = timeline.api.times.start(call as usize);
             if matches!(context.calls.class_of(timeline, call), ApiClass::Wait(_)) {
                 waits.push(start);
@@ -128,8 +128,9 @@ impl Calls {
                 event_waits.push(start);
             }
         }
-        waits.sort_unstable();
-        event_waits.sort_unstable();
+        // Those of each process are in order: these sorts make use of that.
+        waits.sort();
+        event_waits.sort();
         Self { waits, event_waits }
     }
 

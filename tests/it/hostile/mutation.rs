@@ -22,7 +22,8 @@ use tempfile::TempDir;
 use crate::support::analysis::{facts, try_timeline};
 use crate::support::formats::{Printer, fault};
 use crate::support::{
-    bombs, heavy, heavy_gpus, heavy_names, heavy_traces, kernels, mutate, mutate_text, packed, temp, trace, watch,
+    bombs, heavy, heavy_gpus, heavy_names, heavy_threads, heavy_traces, kernels, mutate, mutate_text, packed, temp,
+    trace, watch,
 };
 
 /// Seeds of the ordinary run.
@@ -31,6 +32,8 @@ const ORDINARY: u64 = 300;
 const KINDS: [&str; 4] = ["seed", "trace", "facts", "page"];
 /// Rows of a heavy report, in the ordinary run and in the long one.
 const ROWS: (i64, i64) = (2_000, 300_000);
+/// The same of one in which each of many threads does what each of many GPUs tells apart: there as many take what they can.
+const THREAD_ROWS: (i64, i64) = (40_000, 600_000);
 /// The same of one that stands for many times its size.
 const BOMB_ROWS: (i64, i64) = (2_000, 20_000);
 /// No report may take more of the processors. The clock on the wall would measure what else the machine does. What users run
@@ -75,7 +78,8 @@ type Heavy = (&'static str, fn(&Path, i64), (i64, i64));
 fn cases() -> impl Iterator<Item = Heavy> {
     let bombs = bombs::CASES.iter().chain(packed::CASES).map(|(name, make)| (*name, *make, BOMB_ROWS));
     let plain = heavy::CASES.iter().chain(heavy_gpus::CASES).chain(heavy_names::CASES).chain(heavy_traces::CASES);
-    plain.map(|(name, make)| (*name, *make, ROWS)).chain(bombs)
+    let threads = heavy_threads::CASES.iter().map(|(name, make)| (*name, *make, THREAD_ROWS));
+    plain.map(|(name, make)| (*name, *make, ROWS)).chain(threads).chain(bombs)
 }
 
 /// Where the children find the reports that they change.

@@ -12,6 +12,7 @@ pub mod formats;
 pub mod heavy;
 pub mod heavy_gpus;
 pub mod heavy_names;
+pub mod heavy_threads;
 pub mod heavy_traces;
 pub mod hostile;
 pub mod independent;
