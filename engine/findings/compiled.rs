@@ -12,9 +12,7 @@ pub(super) fn is_compiling(device: &Entity, call: &str) -> bool {
 pub(super) fn compiling(device: &Entity, evidence: &str) -> Sentence {
     let words = Sentence::default();
     match device.text("outside_compile_by") {
-        Some("ptx") => {
-            words.own("compiling PTX, of code that was not built for this GPU (").code("-arch=native").own(" does so)")
-        }
+        Some("ptx") => words.own("compiling PTX, of code that was not built for this GPU"),
         Some("nvrtc") => words.own("compiling by NVRTC"),
         Some("numba") => words.own("compiling by Numba"),
         Some("julia") => words.own("compiling by Julia"),
@@ -46,16 +44,14 @@ mod tests {
         let told = |facts: &Facts| outside(facts, device).map_or_else(String::new, |words| words.plain());
         let first =
             |facts: &Facts| outside_first(facts, device, None, true).map_or_else(String::new, |words| words.plain());
-        let ptx = "1.2 s in compiling PTX, of code that was not built for this GPU (-arch=native does so)";
+        let ptx = "1.2 s in compiling PTX, of code that was not built for this GPU";
         assert!(told(&facts).ends_with(&format!(": 900 ms in cudaMalloc, {ptx}.")), "{}", told(&facts));
         assert!(first(&facts).ends_with("900 ms of it in cudaMalloc. "));
         let own = facts.get_mut(device);
         own.set("outside_call", "libnvidia-ptxjitcompiler.so.1");
         own.set("outside_call_ns", 1_200_000_000_i64);
         assert!(told(&facts).ends_with(&format!(" there: {ptx}.")), "{}", told(&facts));
-        assert!(first(&facts).ends_with(
-            "1.2 s of it in compiling PTX, of code that was not built for this GPU (-arch=native does so). "
-        ));
+        assert!(first(&facts).ends_with("1.2 s of it in compiling PTX, of code that was not built for this GPU. "));
         facts.get_mut(device).set("outside_compile_by", "other");
         assert!(told(&facts).ends_with(" there: 1.2 s in compiling (libnvidia-ptxjitcompiler.so.1)."));
         facts.get_mut(device).set("outside_before_ns", 6_100_000_000_i64);
