@@ -221,6 +221,36 @@ fn of_two_causes_the_one_that_takes_more_is_named() {
 }
 
 #[test]
+fn what_counts_elsewhere_is_counted_as_the_cause_counts_it() {
+    // Of 310 ms of host code 280 ms fetch data, of which a replay wins most, and not all.
+    let mut sample = Sample::default();
+    let run = sample.run();
+    let device = sample.device(run, 0, "NVIDIA H200", 1_000_000_000, &[("idle_host_ns", 310_000_000)]);
+    sample.facts.get_mut(device).set(STEP_FACT, 10_000_000);
+    sample.facts.get_mut(device).set("idle_data_loading_host_ns", 280_000_000_i64);
+    let loading = sample.rule("data-loading", "Loading", EntityKind::Device);
+    let host = sample.rule("host-bound", "Host code", EntityKind::Device);
+    let shares = Some(FactRef { kind: EntityKind::Device, name: "idle_data_loading_host_ns" });
+    sample.rules[loading].explains =
+        vec![Relation { rule: "host-bound".to_owned(), on: vec![EntityKind::Device], shares }];
+    sample.find(loading, device, Some(("idle", 285_000_000)), "loading");
+    sample.find(host, device, Some(("idle_host", 310_000_000)), "host code");
+    for judgement in &mut sample.judgements {
+        let expected_ns = if judgement.rule == loading { 3_000_000 } else { 4_000_000 };
+        if let Outcome::Finding(found) = &mut judgement.outcome
+            && let Some(estimate) = &mut found.estimate
+        {
+            let change = if judgement.rule == loading { Change::LoadAhead } else { Change::HostAside };
+            let (step_ns, ceiling_ns) = (10_000_000, 4_000_000);
+            estimate.replayed = Some(Replayed { change, step_ns, expected_ns, ceiling_ns });
+        }
+    }
+    let review = sample.review();
+    let host = review.findings.iter().find(|finding| finding.rule == "host-bound").unwrap();
+    assert_eq!(host.evidence.last().unwrap().plain(), "280 ms of it count under data-loading alone.");
+}
+
+#[test]
 fn rules_that_explain_each_other_hide_nothing() {
     let mut sample = two_gpus();
     sample.rules[1].explains =

@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use super::number;
 
 /// What rules count: a noun of theirs ends in one of these.
-const NOUNS: [(&str, &str); 47] = [
+const NOUNS: [(&str, &str); 48] = [
     ("allocations", "allocation"),
     ("blocks", "block"),
+    ("broadcasts", "broadcast"),
     ("calls", "call"),
     ("clusters", "cluster"),
     ("collectives", "collective"),
