@@ -57,6 +57,8 @@ const COMPILER_FUNCTIONS: [(&str, &str); 9] = [
 const RECORDING: (&str, &str) = ("StreamBeginCapture", "StreamEndCapture");
 /// How the profiler begins to name that a program loads what Triton compiles to launch a kernel.
 const TRITON_LAUNCHER: &str = "dlopen(__triton_launcher";
+/// How the file of CUPTI is called, by which profilers record.
+const CUPTI: &str = "libcupti";
 /// Functions of the loader of libraries, by how their names begin.
 const LOADERS: [&str; 7] =
     ["_dl_open", "dl_open_worker", "_dl_map_object", "_dl_relocate_object", "dlopen", "__dlopen", "_dl_catch_"];
@@ -157,8 +159,8 @@ impl CodeStretches {
     /// Samples in a row that lie in a compiler or a loader.
     fn of_samples(&mut self, timeline: &Timeline) {
         let samples = &timeline.cpu_samples;
-        let marks: Vec<Option<(CodeWork, NameId)>> = marks_of(timeline, samples);
-        if marks.iter().all(Option::is_none) {
+        let marks = Marks::of(timeline, samples);
+        if marks.work.iter().all(Option::is_none) {
             return;
         }
         for (thread, rows) in samples.threads() {
@@ -166,13 +168,7 @@ impl CodeStretches {
         }
     }
 
-    fn of_thread(
-        &mut self,
-        samples: &CpuSamples,
-        marks: &[Option<(CodeWork, NameId)>],
-        thread: u32,
-        rows: Range<usize>,
-    ) {
+    fn of_thread(&mut self, samples: &CpuSamples, marks: &Marks, thread: u32, rows: Range<usize>) {
         let Some(period) = samples.period_ns(rows.clone()) else { return };
         let mut run: Option<Run> = None;
         for row in rows {
@@ -180,7 +176,7 @@ impl CodeStretches {
             if !stack.iter().any(|frame| samples.is_named(*frame)) {
                 continue;
             }
-            let found = stack.iter().find_map(|frame| marks.get(*frame as usize).copied().flatten());
+            let found = marks.find(stack);
             let at = samples.time_ns[row];
             let goes_on = run.as_ref().is_some_and(|run| {
                 found.is_some_and(|(work, _)| work == run.work) && at.saturating_sub(run.last) <= GAP_PERIODS * period
@@ -207,11 +203,9 @@ impl CodeStretches {
     /// Calls of the OS whose own stack lies in a compiler, waits for compilers that ran as programs, and what leads to a kernel that a framework makes.
     fn of_waits(&mut self, timeline: &Timeline) {
         let stacked = &timeline.os_stacks;
-        let marks: Vec<Option<(CodeWork, NameId)>> = marks_of(timeline, &stacked.samples);
+        let marks = Marks::of(timeline, &stacked.samples);
         for row in 0..stacked.samples.len() {
-            let mut stack = stacked.samples.stack(row).iter();
-            let found = stack.find_map(|frame| marks.get(*frame as usize).copied().flatten());
-            if let Some((work, name)) = found {
+            if let Some((work, name)) = marks.find(stacked.samples.stack(row)) {
                 self.push(stacked.samples.thread[row], stacked.interval(row), work, name);
             }
         }
@@ -237,18 +231,36 @@ struct Run {
     count: usize,
 }
 
-/// What each function of some stacks tells of the work that it does for whatever calls it, and the name that tells it.
-fn marks_of(timeline: &Timeline, stacks: &CpuSamples) -> Vec<Option<(CodeWork, NameId)>> {
-    // One function may be in many files, and its name may be long.
-    let mut of_functions: HashMap<NameId, Option<CodeWork>> = HashMap::default();
-    let marks = stacks.frames.iter().map(|frame| {
-        if is_compiler_file(file_name(timeline.name(frame.module))) {
-            return Some((CodeWork::Compile, frame.module));
-        }
-        let work = *of_functions.entry(frame.function).or_insert_with(|| work_of(timeline.name(frame.function)));
-        work.map(|work| (work, frame.function))
-    });
-    marks.collect()
+/// What the functions of some stacks tell of the work that they do for whatever calls them.
+struct Marks {
+    /// Of each function the work, and the name that tells it.
+    work: Vec<Option<(CodeWork, NameId)>>,
+    /// Whether it is one of CUPTI.
+    is_cupti: Vec<bool>,
+}
+
+impl Marks {
+    fn of(timeline: &Timeline, stacks: &CpuSamples) -> Self {
+        // One function may be in many files, and its name may be long.
+        let mut of_functions: HashMap<NameId, Option<CodeWork>> = HashMap::default();
+        let work = stacks.frames.iter().map(|frame| {
+            if is_compiler_file(file_name(timeline.name(frame.module))) {
+                return Some((CodeWork::Compile, frame.module));
+            }
+            let work = *of_functions.entry(frame.function).or_insert_with(|| work_of(timeline.name(frame.function)));
+            work.map(|work| (work, frame.function))
+        });
+        let is_cupti = stacks.frames.iter().map(|frame| file_name(timeline.name(frame.module)).starts_with(CUPTI));
+        Self { work: work.collect(), is_cupti: is_cupti.collect() }
+    }
+
+    /// The work that a stack, the innermost function first, is in. What CUPTI has compiled or loaded is the profiler's own.
+    fn find(&self, stack: &[u32]) -> Option<(CodeWork, NameId)> {
+        let work = |frame: &u32| self.work.get(*frame as usize).copied().flatten();
+        let at = stack.iter().position(|frame| work(frame).is_some())?;
+        let is_cupti = |frame: &u32| self.is_cupti.get(*frame as usize).copied().unwrap_or(false);
+        work(&stack[at]).filter(|_| !stack[at..].iter().any(is_cupti))
+    }
 }
 
 fn work_of(function: &str) -> Option<CodeWork> {
@@ -340,6 +352,20 @@ mod tests {
         let mut all = CodeStretches::default();
         all.of_launchers(&timeline);
         assert!(all.times.is_empty());
+    }
+
+    #[test]
+    fn what_the_profiler_has_compiled_is_its_own() {
+        let mut timeline = Timeline::default();
+        let files =
+            ["/usr/lib/libnvidia-ptxjitcompiler.so.450", "/usr/lib/libcuda.so.1", "/opt/libcupti.so.11.0", "/opt/app"];
+        let frames = files.map(|file| Frame { function: NONE, module: timeline.names.intern(file.to_owned()) });
+        let stacks = CpuSamples::new(frames.to_vec());
+        let marks = Marks::of(&timeline, &stacks);
+        assert_eq!(marks.find(&[0, 1, 3]).map(|(work, _)| work), Some(CodeWork::Compile));
+        assert_eq!(marks.find(&[0, 1, 2, 3]), None, "CUPTI asks for it");
+        assert_eq!(marks.find(&[2, 0, 1, 3]).map(|(work, _)| work), Some(CodeWork::Compile), "the program does");
+        assert_eq!(marks.find(&[1, 3]), None);
     }
 
     #[test]
