@@ -180,13 +180,13 @@ mod tests {
     fn what_is_taken_in_order_waits_for_its_turn_and_weighs_no_more_than_it_may() {
         let items: Vec<usize> = (0..500).collect();
         // Each thirtieth weighs more than all may.
-        let weight = |item: &usize| if item % 30 == 0 { 50 } else { 1 + item % 7 };
+        let weight = |item: &usize| if item.is_multiple_of(30) { 50 } else { 1 + item % 7 };
         for threads in [1, 2, 3, 8] {
             let (held, most_held, mut taken) = (AtomicUsize::new(0), AtomicUsize::new(0), Vec::new());
             let work = |item: &usize| {
                 let now = held.fetch_add(weight(item), Ordering::SeqCst) + weight(item);
                 most_held.fetch_max(now, Ordering::SeqCst);
-                if item % 11 == 0 {
+                if item.is_multiple_of(11) {
                     std::thread::sleep(std::time::Duration::from_micros(200));
                 }
                 *item

@@ -5,8 +5,7 @@ use foldhash::HashMap;
 
 use super::by_index::ByIndex;
 use super::followed::Followed;
-use super::once::LONG_CALL_NS;
-use super::os_waits::WaitsForOthers;
+use super::os_waits::{LONG_CALL_NS, WaitsForOthers};
 use super::tally::kernel_name;
 use super::{Context, DeviceContext, DevicePart};
 use crate::timeline::api::ApiClass;

@@ -8,7 +8,7 @@ use foldhash::HashSet;
 use super::by_index::{ByIndex, Seen};
 use super::compiled::CompiledNames;
 use super::optimizer::OptimizerSteps;
-use super::os_waits::{self, OsWaits, WaitsForOthers};
+use super::os_waits::{self, LONG_CALL_NS, OsWaits, WaitsForOthers};
 use super::ranges::NameOrder;
 use super::stats::Durations;
 use super::{Context, DeviceContext, between_os_calls, locked_turns};
@@ -18,8 +18,6 @@ use crate::timeline::columns::KernelShape;
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId, Timeline};
 
-/// A launch that takes longer may wait until the queue has room, and a call of the operating system for someone.
-pub(super) const LONG_CALL_NS: i64 = 50_000;
 /// With more threads that launch, nobody asks which they are.
 pub(super) const MAX_LAUNCHING_THREADS: usize = 8;
 

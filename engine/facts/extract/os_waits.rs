@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use super::Context;
-use super::once::LONG_CALL_NS;
 use crate::timeline::columns::{Label, RangeKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::peers::is_mpi_call;
 use crate::timeline::{NameId, Timeline};
+
+/// A launch that takes longer may wait until the queue has room, and a call of the operating system for someone.
+pub(super) const LONG_CALL_NS: i64 = 50_000;
 
 /// Calls of the operating system that may wait for another process.
 const OS_WAITS: [&str; 37] = [

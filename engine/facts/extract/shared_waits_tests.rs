@@ -52,7 +52,7 @@ fn one_by_one(context: &Context<'_>, launching: &[u32]) -> Vec<Interval> {
     let os_calls = &timeline.os_calls;
     let mut found = Vec::new();
     for (wait, thread) in os_calls.times.iter().zip(&os_calls.thread) {
-        if wait.len_ns() < once::LONG_CALL_NS || context.calls.of_thread(*thread).is_empty() {
+        if wait.len_ns() < os_waits::LONG_CALL_NS || context.calls.of_thread(*thread).is_empty() {
             continue;
         }
         let process = timeline.process_of(*thread);
