@@ -9,6 +9,7 @@ use super::profile::{is_profiler, is_system};
 use super::spent::{Sampled, asks_only};
 use crate::facts::Entity;
 use crate::text::paths::without_folders;
+use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::{NameId, Timeline};
 
@@ -21,6 +22,7 @@ pub(super) fn extract(timeline: &Timeline, facts: &mut Entity) {
         return;
     }
     called(timeline, facts);
+    operated(timeline, facts);
     versions(timeline, facts);
     if timeline.cpu_samples.is_empty() {
         return;
@@ -79,6 +81,30 @@ fn called(timeline: &Timeline, facts: &mut Entity) {
         facts.set("main_api_call", without_folders(timeline.name(name)));
         facts.set("main_api_call_ns", sum_ns);
         facts.set("main_api_call_count", count);
+    }
+}
+
+/// The operator of a framework that holds most of the time in operators that lie in no other, on all threads together.
+fn operated(timeline: &Timeline, facts: &mut Entity) {
+    let labels = &timeline.ranges.labels;
+    let mut operators: HashMap<NameId, (i64, i64)> = HashMap::default();
+    for ranges in &timeline.ranges.threads {
+        let mut until = i64::MIN;
+        for (range, label) in ranges.times.iter().zip(&ranges.label) {
+            let operator = labels.get(*label as usize).filter(|label| label.kind == RangeKind::Operator);
+            if let Some(operator) = operator.filter(|_| range.start >= until) {
+                until = range.end;
+                let (sum_ns, count) = operators.entry(operator.name).or_default();
+                *sum_ns = sum_ns.saturating_add(range.len_ns());
+                *count += 1;
+            }
+        }
+    }
+    let most = operators.into_iter().max_by_key(|(name, (sum_ns, _))| (*sum_ns, Reverse(timeline.name(*name))));
+    if let Some((name, (sum_ns, count))) = most {
+        facts.set("main_operator", timeline.name(name));
+        facts.set("main_operator_ns", sum_ns);
+        facts.set("main_operator_count", count);
     }
 }
 
