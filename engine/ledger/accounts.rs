@@ -388,6 +388,13 @@ impl<T> ByAccount<T> {
     }
 }
 
+impl ByAccount<i64> {
+    /// Adds what another has of each account.
+    pub fn add(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
+    }
+}
+
 impl<T> Index<Account> for ByAccount<T> {
     type Output = T;
 

@@ -43,6 +43,8 @@ const OTHER_WAITS: [&str; 16] = [
     "pthread_cond_timedwait",
     "pthread_cond_clockwait",
 ];
+/// All of these: calls that may wait for another process, or for a thread that does.
+pub(crate) const PROCESS_WAITS: [&[&str]; 3] = [&CHILD_WAITS, &JOINS, &OTHER_WAITS];
 /// A wait is for compilers when those that run within it take this part of it, and each lies in it with this part of its own time.
 const RUN_SHARE: f64 = 0.8;
 

@@ -262,16 +262,12 @@ impl IdleReading {
         self.blocked_after_sync_ns += other.blocked_after_sync_ns;
         self.host_after_copy_call_ns += other.host_after_copy_call_ns;
         self.host_before_load_ns += other.host_before_load_ns;
-        for (account, ns) in self.in_slow_steps.iter_mut() {
-            *ns += other.in_slow_steps[account];
-        }
+        self.in_slow_steps.add(&other.in_slow_steps);
         self.host_and_rounds.merge(other.host_and_rounds);
         for (account, sum) in self.in_stretches.iter_mut() {
             sum.merge(other.in_stretches[account]);
         }
-        for (account, ns) in self.in_start_up.iter_mut() {
-            *ns += other.in_start_up[account];
-        }
+        self.in_start_up.add(&other.in_start_up);
         self.optimizer_ns += other.optimizer_ns;
         self.too_deep_count += other.too_deep_count;
         self.beside_copies.extend(other.beside_copies);
@@ -289,9 +285,7 @@ impl IdleReading {
         for (location, ns) in other.loading_sources {
             *self.loading_sources.entry(location).or_default() += ns;
         }
-        for (account, ns) in self.in_loading.iter_mut() {
-            *ns += other.in_loading[account];
-        }
+        self.in_loading.add(&other.in_loading);
     }
 
     /// Books a piece of time under a line of the program's own code; a part of it fetches data.

@@ -3,7 +3,8 @@
 use super::FactType::{Bool, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{
-    Fact, accounts, ahead, copies, culprits, fact, idle, outside, patterns, replay, steps, tensors, torch, utilization,
+    Fact, accounts, ahead, copies, culprits, fact, idle, idle_host, outside, patterns, replay, steps, tensors, torch,
+    utilization,
 };
 use crate::ledger::Breakdown;
 use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, PageFaults, Report};
@@ -17,6 +18,7 @@ pub(super) const ALL: &[&[Fact]] = &[
     accounts::of(Some(Breakdown::Activity)),
     accounts::of(Some(Breakdown::Trigger)),
     idle::DETAIL,
+    idle_host::PLACES,
     culprits::CULPRITS,
     outside::OUTSIDE,
     ahead::AHEAD,

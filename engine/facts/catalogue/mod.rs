@@ -10,6 +10,7 @@ mod device;
 mod failures;
 mod groups;
 mod idle;
+mod idle_host;
 mod kernel_profile;
 mod kernels;
 mod left_out;

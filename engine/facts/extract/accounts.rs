@@ -72,23 +72,34 @@ pub(super) fn once(context: &Context<'_>, device: &DeviceContext, facts: &mut En
             facts.set(account.once_count_fact(), START_UP_PIECES);
             continue;
         }
-        let mut held_ns = 0;
-        // What one stretch holds may be many pieces: the host code between short calls.
-        let in_stretches = device.idle().in_stretches[account];
-        let parts = if in_stretches.count > 0 { in_stretches } else { pieces };
-        let needed = parts.longest_pieces_ns().into_iter().take(most_pieces).position(|length_ns| {
-            held_ns += length_ns;
-            held_ns as f64 >= ONCE_SHARE * pieces.sum_ns as f64
-        });
-        // Between n rounds there are n - 1 pauses, which come again with them.
-        let is_between = |index: usize| usual_count > 1 && index as i64 + 1 >= usual_count - 1;
-        // What each size costs comes with any size.
-        let needed = needed.filter(|index| pieces.sum_ns > 0 && !is_between(*index) && !parts.is_of_sizes());
-        let comes_again = |index: usize| index + 1 == MAX_ONCE_PIECE_COUNT && parts.is_evenly_spaced(device.window());
-        let needed = needed.filter(|index| !comes_again(*index));
-        facts.set(account.once_fact(), if needed.is_some() { held_ns } else { 0 });
-        facts.set(account.once_count_fact(), needed.map_or(0, |index| index as i64 + 1));
+        let (held_ns, count) = once_in(device, account, &pieces, (most_pieces, usual_count));
+        facts.set(account.once_fact(), held_ns);
+        facts.set(account.once_count_fact(), count);
     }
+}
+
+/// How much of an account a few pieces hold that come once, and how many of them; 0 where they come again.
+fn once_in(
+    device: &DeviceContext,
+    account: Account,
+    pieces: &TimeSum,
+    (most_pieces, usual_count): (usize, i64),
+) -> (i64, i64) {
+    let mut held_ns = 0;
+    // What one stretch holds may be many pieces: the host code between short calls.
+    let in_stretches = device.idle().in_stretches[account];
+    let parts = if in_stretches.count > 0 { &in_stretches } else { pieces };
+    let needed = parts.longest_pieces_ns().into_iter().take(most_pieces).position(|length_ns| {
+        held_ns += length_ns;
+        held_ns as f64 >= ONCE_SHARE * pieces.sum_ns as f64
+    });
+    let Some(needed) = needed.filter(|_| pieces.sum_ns > 0) else { return (0, 0) };
+    // Between n rounds there are n - 1 pauses, which come again with them.
+    let is_between = usual_count > 1 && needed as i64 + 1 >= usual_count - 1;
+    let is_spaced = needed + 1 == MAX_ONCE_PIECE_COUNT && parts.is_evenly_spaced(device.window());
+    // What each size costs comes with any size.
+    let comes_again = is_between || is_spaced || parts.is_of_sizes();
+    if comes_again { (0, 0) } else { (held_ns, needed as i64 + 1) }
 }
 
 /// Of two or three steps a single collective waits in one.

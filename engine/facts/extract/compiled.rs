@@ -30,6 +30,11 @@ const LEAST_COMPILE_NS: i64 = 1_000_000;
 /// Shorter calls ask for what is loaded.
 const LEAST_LOAD_NS: i64 = 20_000;
 
+/// Whether compiled code runs in a range, by its name.
+pub(super) fn is_of_compiled(name: &str) -> bool {
+    [REGION, GRAPH, FUNCTION].iter().any(|begin| name.starts_with(begin))
+}
+
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
     let steps: Vec<Interval> = steps::steady(device).iter().map(|step| step.host).collect();

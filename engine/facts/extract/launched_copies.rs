@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 
 use foldhash::HashMap;
 
+use super::compiled::is_of_compiled;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::OpKind;
 use crate::timeline::columns::{Direction, RangeKind};
 use crate::timeline::{NONE, NameId, ThreadRanges, Timeline};
 
-/// How PyTorch begins the names of ranges in which compiled code runs, forward and backward.
-const COMPILED: [&str; 3] = ["CompiledFunction", "Torch-Compiled Region", "## Call CompiledFxGraph"];
 /// An operator that launches a smaller part of the copies is not told.
 const MIN_SHARE: f64 = 0.5;
 
@@ -42,8 +41,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if !is_operator.contains(&true) {
         return;
     }
-    let is_compiled = |name: &str| COMPILED.iter().any(|begin| name.starts_with(begin));
-    let is_compiled = all.map(|label| is_compiled(timeline.name(label.name))).collect();
+    let is_compiled = all.map(|label| is_of_compiled(timeline.name(label.name))).collect();
     let labels = Labels { timeline, is_operator, is_compiled };
     let mut launched = Launched::default();
     let mut copies = copies(timeline, device);

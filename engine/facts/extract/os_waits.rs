@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Context;
+use crate::ledger::PROCESS_WAITS;
 use crate::timeline::columns::{Label, RangeKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::peers::is_mpi_call;
@@ -11,16 +12,8 @@ use crate::timeline::{NameId, Timeline};
 /// A launch that takes longer may wait until the queue has room, and a call of the operating system for someone.
 pub(super) const LONG_CALL_NS: i64 = 50_000;
 
-/// Calls of the operating system that may wait for another process.
-const OS_WAITS: [&str; 37] = [
-    "waitpid",
-    "wait4",
-    "waitid",
-    "wait",
-    "system",
-    "pclose",
-    "pthread_join",
-    "pthread_tryjoin_np",
+/// Calls of the operating system that may wait for another process, beside those that may wait for one that the program started.
+const MORE_WAITS: [&str; 13] = [
     "pthread_mutex_lock",
     "pthread_rwlock_rdlock",
     "pthread_rwlock_wrlock",
@@ -28,27 +21,11 @@ const OS_WAITS: [&str; 37] = [
     "recvmmsg",
     "mq_receive",
     "flock",
-    "poll",
-    "ppoll",
-    "select",
-    "pselect",
-    "epoll_wait",
-    "epoll_pwait",
-    "read",
     "readv",
-    "fread",
-    "fgets",
     "recv",
     "recvfrom",
     "recvmsg",
     "accept",
-    "futex",
-    "sem_wait",
-    "sem_timedwait",
-    "sem_clockwait",
-    "pthread_cond_wait",
-    "pthread_cond_timedwait",
-    "pthread_cond_clockwait",
     "pthread_barrier_wait",
 ];
 
@@ -83,7 +60,8 @@ impl OsWaits {
     pub(super) fn new(context: &Context<'_>) -> Self {
         let timeline = context.timeline;
         let all = &timeline.os_calls;
-        let names: Vec<NameId> = OS_WAITS.iter().filter_map(|name| timeline.names.find(name)).collect();
+        let waits = PROCESS_WAITS.into_iter().flatten().chain(&MORE_WAITS);
+        let names: Vec<NameId> = waits.filter_map(|name| timeline.names.find(name)).collect();
         let rows = (0_u32..).zip(all.times.iter()).zip(&all.name).zip(&all.thread);
         let rows = rows.filter(|(((_, times), name), thread)| {
             times.len_ns() >= LONG_CALL_NS && names.contains(name) && !context.calls.of_thread(**thread).is_empty()

@@ -93,31 +93,38 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     part.device.set("omitted_range_count", all_count.saturating_sub(told_count) as i64);
 }
 
+/// Which range most of a device's host code lies in, and what in that.
+fn in_host_code(context: &Context<'_>, device: &DeviceContext, told: &Told<'_>, facts: &mut Entity) {
+    let timeline = context.timeline;
+    let of_host = |idle: &RangeIdle| InGroup { all_ns: idle.host_ns, innermost_ns: idle.innermost_host_ns };
+    // What fetches data has facts of its own, as calls of MPI have.
+    let left_out: BTreeSet<u32> = loading_groups(context, told).into_iter().chain(mpi_groups(timeline, told)).collect();
+    let Some((range, ns)) = main_range(told, (device.account_ns(Account::IdleHost), of_host), &left_out) else {
+        return;
+    };
+    facts.set("idle_host_range", told.folded.name(range));
+    facts.set("idle_host_range_ns", ns);
+    let own = told.groups.iter().filter(|group| told.folded.group_of(group.label) == Some(range));
+    let own_ns = own.map(|group| group.sums.idle.innermost_host_ns).fold(0, i64::saturating_add);
+    facts.set("idle_host_range_own_ns", own_ns.min(ns));
+    made_again::extract(timeline, device, told.folded, range, facts);
+    // One operator calls another; what is in a mark or a function of the program's tells what it is about.
+    let held = told.is_marked(range).then(|| held::of_group(timeline, device, told, (range, ns), &left_out));
+    if let Some(held) = held.flatten() {
+        facts.set("idle_host_held_range", told.folded.name(held.group));
+        facts.set("idle_host_held_range_ns", held.ns);
+        facts.set("idle_host_held_range_count", held.count);
+    }
+    let is_of_range = |label: u32| told.folded.group_of(label) == Some(range);
+    facts.set_some("idle_host_range_step_count", lead::steps_with(timeline, device, is_of_range));
+}
+
 /// Which ranges most of a device's idle time, and of its exposed copies, lies in.
 fn of_device(context: &Context<'_>, device: &DeviceContext, told: &Told<'_>, facts: &mut Entity) {
     let timeline = context.timeline;
     facts.set_some("too_deep_range_count", Some(device.idle().too_deep_count).filter(|count| *count > 0));
-    let of_host = |idle: &RangeIdle| InGroup { all_ns: idle.host_ns, innermost_ns: idle.innermost_host_ns };
     let of_blocked = |idle: &RangeIdle| InGroup { all_ns: idle.blocked_ns, innermost_ns: idle.innermost_blocked_ns };
-    // What fetches data has facts of its own, as calls of MPI have.
-    let left_out: BTreeSet<u32> = loading_groups(context, told).into_iter().chain(mpi_groups(timeline, told)).collect();
-    if let Some((range, ns)) = main_range(told, (device.account_ns(Account::IdleHost), of_host), &left_out) {
-        facts.set("idle_host_range", told.folded.name(range));
-        facts.set("idle_host_range_ns", ns);
-        let own = told.groups.iter().filter(|group| told.folded.group_of(group.label) == Some(range));
-        let own_ns = own.map(|group| group.sums.idle.innermost_host_ns).fold(0, i64::saturating_add);
-        facts.set("idle_host_range_own_ns", own_ns.min(ns));
-        made_again::extract(timeline, device, told.folded, range, facts);
-        // One operator calls another; what is in a mark or a function of the program's tells what it is about.
-        let held = told.is_marked(range).then(|| held::of_group(timeline, device, told, (range, ns), &left_out));
-        if let Some(held) = held.flatten() {
-            facts.set("idle_host_held_range", told.folded.name(held.group));
-            facts.set("idle_host_held_range_ns", held.ns);
-            facts.set("idle_host_held_range_count", held.count);
-        }
-        let is_of_range = |label: u32| told.folded.group_of(label) == Some(range);
-        facts.set_some("idle_host_range_step_count", lead::steps_with(timeline, device, is_of_range));
-    }
+    in_host_code(context, device, told, facts);
     held::of_broadcasts(timeline, told, facts);
     held::of_zeroed_gradients(timeline, told, facts);
     facts.set_some("idle_host_operator_ns", in_operators(timeline, device));

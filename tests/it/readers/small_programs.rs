@@ -69,27 +69,35 @@ fn a_success_after_a_failed_kernel_is_told() {
     assert_eq!(succeeds(&format!(r#"{{ call = {{ api = "cudaMemcpy", us = 2 }} }}, {gone}"#)), true);
 }
 
+/// The steady state of the device that a program of two kernels works on.
+fn steady_state(script: &str) -> serde_json::Value {
+    let project = Project::empty();
+    let text = format!(
+        r#"
+        about = "Work of two kernels, again and again."
+        [kernel]
+        gemm = {{ name = "void gemm(float*, int)", run_us = 300, grid = [432, 1, 1], block = [256, 1, 1] }}
+        add = {{ name = "void add(float*, int)", run_us = 200, grid = [432, 1, 1], block = [256, 1, 1] }}
+        [[thread]]
+        script = [{script}, {{ sync = {{ api = "cudaDeviceSynchronize" }} }}]
+        "#
+    );
+    Scenario::parse(&text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+    let facts = project.coldspot(&["facts", "run.sqlite", "--phase", "steady", "--format", "json"]).json();
+    facts["devices"][0].clone()
+}
+
 /// The rounds that load code at their first launches are no part of the steady state.
 #[test]
 fn a_steady_state_begins_behind_what_is_loaded() {
-    let project = Project::empty();
-    let text = r#"
-        about = "Rounds of two kernels, the first of which load code."
-        [kernel]
-        gemm = { name = "void gemm(float*, int)", run_us = 300, grid = [432, 1, 1], block = [256, 1, 1] }
-        add = { name = "void add(float*, int)", run_us = 200, grid = [432, 1, 1], block = [256, 1, 1] }
-        [[thread]]
-        script = [
+    let device = steady_state(
+        r#"
           { launch = { kernel = "add" } },
           { host = { us = 30000 } },
           { repeat = { times = 4, do = [{ launch = { kernel = "gemm", load_us = 3000 } }, { launch = { kernel = "add" } }] } },
-          { repeat = { times = 20, do = [{ launch = { kernel = "gemm" } }, { launch = { kernel = "add" } }] } },
-          { sync = { api = "cudaDeviceSynchronize" } },
-        ]
-    "#;
-    Scenario::parse(text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
-    let facts = project.coldspot(&["facts", "run.sqlite", "--phase", "steady", "--format", "json"]).json();
-    let device = &facts["devices"][0];
+          { repeat = { times = 20, do = [{ launch = { kernel = "gemm" } }, { launch = { kernel = "add" } }] } }
+        "#,
+    );
     assert_eq!((&device["phase"], &device["idle_load_ns"]), (&json!("steady"), &json!(0)), "{device:#}");
 }
 
@@ -97,25 +105,10 @@ fn a_steady_state_begins_behind_what_is_loaded() {
 #[test]
 fn a_steady_state_begins_behind_what_the_program_calls_a_warm_up() {
     let steps = |warm_up: u64, others: u64| {
-        let project = Project::empty();
         let step = r#"{ range = { name = "step", do = [{ launch = { kernel = "gemm" } }, { launch = { kernel = "add" } }] } }"#;
-        let text = format!(
-            r#"
-            about = "Steps, the first of which lie in a range of their own."
-            [kernel]
-            gemm = {{ name = "void gemm(float*, int)", run_us = 300, grid = [432, 1, 1], block = [256, 1, 1] }}
-            add = {{ name = "void add(float*, int)", run_us = 200, grid = [432, 1, 1], block = [256, 1, 1] }}
-            [[thread]]
-            script = [
-              {{ range = {{ name = "warm-up", do = [{{ repeat = {{ times = {warm_up}, do = [{step}] }} }}] }} }},
-              {{ repeat = {{ times = {others}, do = [{step}] }} }},
-              {{ sync = {{ api = "cudaDeviceSynchronize" }} }},
-            ]
-            "#
-        );
-        Scenario::parse(&text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
-        let facts = project.coldspot(&["facts", "run.sqlite", "--phase", "steady", "--format", "json"]).json();
-        facts["devices"][0]["step_count"].clone()
+        let repeated = |count: u64| format!("{{ repeat = {{ times = {count}, do = [{step}] }} }}");
+        let warm_up = format!(r#"{{ range = {{ name = "warm-up", do = [{}] }} }}"#, repeated(warm_up));
+        steady_state(&format!("{warm_up}, {}", repeated(others)))["step_count"].clone()
     };
     assert_eq!(steps(10, 20), 20);
     assert_eq!(steps(40, 4), 44, "too few are left");
