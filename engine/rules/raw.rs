@@ -379,6 +379,9 @@ pub(super) struct RawExpect {
     /// Words that the advice of a finding holds, for the framework that the facts name.
     #[schemars(with = "Option<String>")]
     pub(super) advice: Option<Text>,
+    /// Words that a finding says nowhere: neither title, summary and evidence nor the advice hold them.
+    #[schemars(with = "Option<String>")]
+    pub(super) unsaid: Option<Text>,
 }
 
 /// The facts that a file gives of one kind of entity: of the one that the rule is asked about, or of several in a group.

@@ -474,6 +474,7 @@ pub(super) struct Expect {
     pub(super) title: Option<String>,
     pub(super) evidence: Option<String>,
     pub(super) advice: Option<String>,
+    pub(super) unsaid: Option<String>,
 }
 
 /// The outcomes that a test may expect.

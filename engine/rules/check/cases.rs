@@ -38,6 +38,7 @@ pub(super) fn read(raw: &RawRule, for_each: EntityKind, scope: &Scope, log: &mut
         title: None,
         evidence: None,
         advice: None,
+        unsaid: None,
     };
     let line = log.line(&raw.example.span());
     let example = Arc::new(example);
@@ -116,7 +117,8 @@ fn is_the_example_again(raw: &RawTest, expect: &Expect) -> bool {
         || expect.summary.is_some()
         || expect.title.is_some()
         || expect.evidence.is_some()
-        || expect.advice.is_some();
+        || expect.advice.is_some()
+        || expect.unsaid.is_some();
     !changes && !asserts && expect.outcome == Expected::Finding
 }
 
@@ -152,17 +154,18 @@ fn expect(test: &RawTest, entry: &Entry<'_>, log: &mut Log<'_>) -> Option<Expect
         title: words(&raw.title),
         evidence: words(&raw.evidence),
         advice: words(&raw.advice),
+        unsaid: words(&raw.unsaid),
     })
 }
 
 /// Only a finding has an estimate, a confidence and a summary; only an unknown misses facts.
 fn fitting(raw: &RawExpect, outcome: Expected, span: std::ops::Range<usize>, log: &mut Log<'_>) {
-    let words = [&raw.summary, &raw.title, &raw.evidence, &raw.advice].iter().any(|words| words.is_some());
+    let words = [&raw.summary, &raw.title, &raw.evidence, &raw.advice, &raw.unsaid].iter().any(|words| words.is_some());
     let of_finding = raw.recoverable_ns.is_some() || raw.confidence.is_some() || raw.severity.is_some() || words;
     if of_finding && outcome != Expected::Finding {
         log.at(
             span.clone(),
-            "`recoverable_ns`, `confidence`, `severity`, `summary`, `title`, `evidence` and `advice` can be expected of a finding only",
+            "`recoverable_ns`, `confidence`, `severity`, `summary`, `title`, `evidence`, `advice` and `unsaid` can be expected of a finding only",
         );
     }
     if raw.missing.is_some() && outcome != Expected::Unknown {

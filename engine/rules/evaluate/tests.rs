@@ -348,6 +348,7 @@ fn tests_say_what_differs() {
     differs("[[tests]]", &more("severity = \"high\""), "more", severity);
     differs("[[tests]]", &more("confidence = \"high\""), "more", "expected confidence high, got low");
     differs("[[tests]]", &more("summary = \"b\""), "more", "expected a summary with `b`, got `waits in a or a`");
+    differs("[[tests]]", &more("unsaid = \"in a\""), "more", "expected nothing to say `in a`, got `waits in a or a`");
 }
 
 #[test]

@@ -151,10 +151,16 @@ fn finding_difference(rule: &Rule, case: &Case, found: &Match) -> Option<String>
     let title = found.title.as_ref().map_or_else(|| rule.title().to_owned(), Sentence::plain);
     let summary = lacks("summary", &case.expect.summary, found.summary.plain());
     let evidence: Vec<String> = found.evidence.iter().map(Sentence::plain).collect();
+    let all = [&title, &found.summary.plain(), &evidence.join(" "), &found.advice.plain()].map(String::clone);
     summary
         .or_else(|| lacks("title", &case.expect.title, title))
         .or_else(|| lacks("evidence", &case.expect.evidence, evidence.join(" ")))
         .or_else(|| lacks("advice", &case.expect.advice, found.advice.plain()))
+        .or_else(|| {
+            let unsaid = case.expect.unsaid.as_ref()?;
+            let said = all.iter().find(|said| said.contains(unsaid.as_str()))?;
+            Some(format!("expected nothing to say `{unsaid}`, got `{said}`"))
+        })
 }
 
 /// Whether rescaling says anything about a test.

@@ -24,7 +24,7 @@ fn tests_assert_something_and_cover_the_outcomes() {
         "outcome = \"pass\"",
         "outcome = \"pass\", recoverable_ns = 3",
         &[
-            "49: `recoverable_ns`, `confidence`, `severity`, `summary`, `title`, `evidence` and `advice` can be expected of a finding only",
+            "49: `recoverable_ns`, `confidence`, `severity`, `summary`, `title`, `evidence`, `advice` and `unsaid` can be expected of a finding only",
         ],
     );
     check("name = \"no window\"", "name = \"hidden\"", &["51: two tests are named `hidden`"]);
