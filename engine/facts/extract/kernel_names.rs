@@ -68,6 +68,8 @@ const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTran
 /// What changes the type of elements on the way does more than change the layout.
 const CAST: &str = r"(?i)cast|quant";
 const CONVOLUTION: &str = r"(?i)convol|conv[123]d|[sh]cudnn|fprop|[dw]grad|winograd|nchwToNhwc|nhwcToNchw";
+/// Attention has a forward and a backward pass as convolutions have: cuDNN calls its kernels `…_sdpa_…_fprop_…`.
+const NO_CONVOLUTION: &str = r"(?i)sdpa|flash|fmha|attention|attn|mha_";
 /// Fusions of Inductor, and those of them that do nothing but move elements: they are named after all that is fused.
 const FUSION: &str = r"^triton_\w+_fused_";
 const MOVING_FUSION: &str = r"^triton_poi_fused(_+(as_strided|cat|clone|contiguous|copy|expand|permute|reshape|select|slice|split|squeeze|stack|t|to_copy|transpose|unsafe_view|unsqueeze|view))+_\d+$";
@@ -147,6 +149,7 @@ pub(super) struct Patterns {
     activation: Regex,
     softmax: Regex,
     no_softmax: Regex,
+    no_convolution: Regex,
     double: Regex,
     no_double: Regex,
     of_vector: Regex,
@@ -179,6 +182,7 @@ impl Patterns {
             activation: compiled(ACTIVATION)?,
             softmax: compiled(SOFTMAX)?,
             no_softmax: compiled(NO_SOFTMAX)?,
+            no_convolution: compiled(NO_CONVOLUTION)?,
             double: compiled(DOUBLE)?,
             no_double: compiled(NO_DOUBLE)?,
             of_vector: compiled(OF_VECTOR)?,
@@ -238,7 +242,7 @@ impl Patterns {
             is_transpose: self.transpose.is_match(short)
                 && !self.cast.is_match(short)
                 && (!self.fusion.is_match(short) || self.moving_fusion.is_match(short)),
-            is_of_convolution: self.convolution.is_match(short),
+            is_of_convolution: self.convolution.is_match(short) && !self.no_convolution.is_match(short),
             is_elementwise,
             is_activation: role == Role::Elementwise && self.activation.is_match(short),
             precision,
@@ -380,6 +384,7 @@ mod tests {
         let convolutions =
             ["implicit_convolve_sgemm", "nchwToNhwcKernel", "dgrad2d_c1_k1_nchw_kernel", "volta_scudnn_128x32"];
         assert!(convolutions.into_iter().all(|name| of(name).is_of_convolution));
+        assert!(!of("cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16").is_of_convolution);
         assert!(!of("convert_fp16").is_of_convolution && !of("ampere_sgemm_128x64_tn").is_of_convolution);
     }
 
