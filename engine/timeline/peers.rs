@@ -46,6 +46,11 @@ const MPI_CALLS: [&str; 2] = ["mpi_", "pmpi_"];
 const MPI_WITHOUT_MESSAGE: [&str; 7] =
     ["mpi_init", "mpi_finalize", "mpi_file_", "mpi_type_", "mpi_pack", "mpi_unpack", "mpi_comm_spawn"];
 
+/// Whether a file, without its folder, is a runtime of OpenMP.
+pub fn is_openmp(file: &str) -> bool {
+    begins_with_any(file, &OPENMP_FILES)
+}
+
 /// What the name and the file of a function tell of waits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Called {
@@ -100,7 +105,7 @@ impl CalledName {
 impl Called {
     /// Of a function, by what its name tells, and its file without the folder.
     pub fn of(name: CalledName, file: &str) -> Self {
-        let is_openmp = begins_with_any(file, &OPENMP_FILES);
+        let is_openmp = is_openmp(file);
         Self {
             is_mpi: begins_with_any(file, &MPI_FILES),
             is_mpi_call: name.is_mpi_call,

@@ -6,11 +6,13 @@ use std::collections::BTreeMap;
 use foldhash::HashMap;
 
 use super::profile::{is_profiler, is_system};
+use super::projection::told_name;
 use super::spent::{Sampled, asks_only};
 use crate::facts::Entity;
-use crate::text::paths::without_folders;
+use crate::text::paths::{file_name, without_folders};
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
+use crate::timeline::peers::is_openmp;
 use crate::timeline::{NameId, Timeline};
 
 /// With as many operations a GPU did work, of which there is more to say.
@@ -23,6 +25,7 @@ pub(super) fn extract(timeline: &Timeline, facts: &mut Entity) {
     }
     called(timeline, facts);
     operated(timeline, facts);
+    ranged(timeline, facts);
     versions(timeline, facts);
     if timeline.cpu_samples.is_empty() {
         return;
@@ -52,7 +55,8 @@ fn versions(timeline: &Timeline, facts: &mut Entity) {
     }
 }
 
-/// The samples of all threads but for those in which the profiler works: threads of the program begin in it as well.
+/// The samples of all threads but for those in which the profiler works: threads of the program begin in it as well. Nor those in a
+/// runtime of OpenMP, in which threads wait for work and for each other.
 fn samples_of_program(timeline: &Timeline) -> Vec<u32> {
     let all = &timeline.cpu_samples;
     let files = all.frames.iter().map(|frame| (is_profiler(timeline, *frame), is_system(timeline, *frame)));
@@ -61,7 +65,9 @@ fn samples_of_program(timeline: &Timeline) -> Vec<u32> {
         let stack = all.stack(*sample as usize).iter();
         let mut files = stack.map(|frame| files.get(*frame as usize).copied().unwrap_or_default());
         let first = files.find(|(is_profiler, is_system)| *is_profiler || !is_system);
-        first.is_none_or(|(is_profiler, _)| !is_profiler)
+        let waits = all.stack(*sample as usize).first().and_then(|frame| all.frames.get(*frame as usize));
+        let waits = waits.is_some_and(|frame| is_openmp(file_name(timeline.name(frame.module))));
+        !waits && first.is_none_or(|(is_profiler, _)| !is_profiler)
     };
     (0..all.time_ns.len() as u32).filter(is_of_program).collect()
 }
@@ -105,6 +111,39 @@ fn operated(timeline: &Timeline, facts: &mut Entity) {
         facts.set("main_operator", timeline.name(name));
         facts.set("main_operator_ns", sum_ns);
         facts.set("main_operator_count", count);
+    }
+}
+
+/// The range of the program that holds most time itself, without ranges within it, on all threads together.
+fn ranged(timeline: &Timeline, facts: &mut Entity) {
+    let labels = &timeline.ranges.labels;
+    let is_own = |label: &u32| {
+        let label = labels.get(*label as usize);
+        label.is_some_and(|label| matches!(label.kind, RangeKind::Nvtx | RangeKind::Annotation))
+    };
+    let mut sums: HashMap<NameId, (i64, i64, u32)> = HashMap::default();
+    for ranges in &timeline.ranges.threads {
+        // Those that are open, the outermost first, each with its name.
+        let mut open: Vec<(i64, NameId)> = Vec::new();
+        for (range, label) in ranges.times.iter().zip(&ranges.label).filter(|(_, label)| is_own(label)) {
+            open.truncate(open.partition_point(|(end, _)| *end > range.start));
+            let Some(name) = labels.get(*label as usize).map(|label| label.name) else { continue };
+            if let Some((end, outer)) = open.last()
+                && let Some((sum_ns, ..)) = sums.get_mut(outer)
+            {
+                *sum_ns = sum_ns.saturating_sub(range.end.min(*end) - range.start);
+            }
+            let (sum_ns, count, _) = sums.entry(name).or_insert((0, 0, *label));
+            *sum_ns = sum_ns.saturating_add(range.len_ns());
+            *count += 1;
+            open.push((range.end, name));
+        }
+    }
+    let most = sums.into_iter().max_by_key(|(name, (sum_ns, ..))| (*sum_ns, Reverse(timeline.name(*name))));
+    if let Some((_, (sum_ns, count, label))) = most.filter(|(_, (sum_ns, ..))| *sum_ns > 0) {
+        facts.set("main_range", told_name(timeline, label));
+        facts.set("main_range_ns", sum_ns);
+        facts.set("main_range_count", count);
     }
 }
 
