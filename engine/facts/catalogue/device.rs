@@ -201,6 +201,22 @@ const COUNTS: &[Fact] = &[
     fact("late_communication_usual_ns", Int, CudaTrace, Intensive, "The median duration of that name and grid."),
     fact("late_communication_longest_ns", Int, CudaTrace, Intensive, "The longest of them."),
     fact(
+        "communication_peer_wait_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Where the recording holds 2 to 16 GPUs, and at least 80 % of this one's communication kernels have one of the same name on another GPU that runs meanwhile and ends within 50 µs: how much longer they run than the shortest of these, what is less than 20 µs and what other kernels run beside not counted. So long they wait for another GPU.",
+    ),
+    fact("communication_peer_wait_count", Int, CudaTrace, Extensive, "How many of them do."),
+    fact(
+        "communication_late_gpu_number",
+        Int,
+        CudaTrace,
+        Incomparable,
+        "The number of the GPU that they wait for longest; absent where they wait for none.",
+    ),
+    fact("communication_late_gpu_wait_ns", Int, CudaTrace, Extensive, "How long they wait for that one."),
+    fact(
         "steady_communication_count",
         Int,
         CudaTrace,

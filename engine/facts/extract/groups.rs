@@ -3,10 +3,10 @@
 use super::{
     Context, DeviceContext, DevicePart, Parents, accounts, ahead, attention, between_os_calls, call_rounds, cells,
     chains, collectives, communication, compiled, copies, device, filled_memory, fine_work, graph_gaps, growing, idle,
-    kernel_tuning, kernels, late_host, late_starts, launched_copies, lead, locked_turns, metrics, nan_checks,
-    operators, optimizer, pace, page_locked, phases, product_rows, products, random_numbers, ranges, readbacks,
-    recomputed, replay, round_trips, second_derivatives, sequence, shared_stream, sorts, source_lines, steps, streams,
-    syncs, tuning, turns,
+    kernel_tuning, kernels, late_gpus, late_host, late_starts, launched_copies, lead, locked_turns, metrics,
+    nan_checks, operators, optimizer, pace, page_locked, phases, product_rows, products, random_numbers, ranges,
+    readbacks, recomputed, replay, round_trips, second_derivatives, sequence, shared_stream, sorts, source_lines,
+    steps, streams, syncs, tuning, turns,
 };
 
 /// Extracts a group of a device's facts.
@@ -55,6 +55,7 @@ fn facts_of_time(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>,
     call_rounds::extract(context, device, &mut part.device);
     between_os_calls::extract(context, device, &mut part.device);
     communication::extract(context, device, &mut part.device);
+    late_gpus::extract(context, device, &mut part.device);
     optimizer::extract(context, device, &mut part.device);
     tuning::extract(context, device, &mut part.device);
     kernel_tuning::extract(context, device, &mut part.device);

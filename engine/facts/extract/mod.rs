@@ -37,6 +37,7 @@ mod kernel_profiles;
 mod kernel_tuning;
 mod kernels;
 mod last_pages;
+mod late_gpus;
 mod late_host;
 mod late_starts;
 mod launch_shapes;

@@ -11,7 +11,7 @@ use super::optimizer::OptimizerSteps;
 use super::os_waits::{self, LONG_CALL_NS, OsWaits, WaitsForOthers};
 use super::ranges::NameOrder;
 use super::stats::Durations;
-use super::{Context, DeviceContext, between_os_calls, locked_turns};
+use super::{Context, DeviceContext, between_os_calls, late_gpus, locked_turns};
 use crate::ledger::{Activity, Op, OpKind};
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::KernelShape;
@@ -30,6 +30,8 @@ pub(super) struct OfRecording {
     telling_calls: OnceLock<Vec<Vec<u32>>>,
     range_names: OnceLock<NameOrder>,
     compiled: OnceLock<CompiledNames>,
+    /// By device.
+    communication: OnceLock<Vec<late_gpus::ByName>>,
     /// The same calls by start.
     telling_by_start: OnceLock<Vec<Vec<u32>>>,
     /// Of all threads.
@@ -216,6 +218,11 @@ impl Context<'_> {
     /// What the names of ranges tell of compiled code.
     pub(super) fn compiled(&self) -> &CompiledNames {
         self.once.compiled.get_or_init(|| CompiledNames::of(self.timeline))
+    }
+
+    /// The communication kernels of each device, in the order of the devices.
+    pub(super) fn communication(&self) -> &[late_gpus::ByName] {
+        self.once.communication.get_or_init(|| late_gpus::by_name(self))
     }
 
     /// The steps of optimizers that are marked.
