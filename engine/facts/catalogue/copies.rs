@@ -134,6 +134,13 @@ pub(super) const COPIES: &[Fact] = &[
         "Copies of the whole recording from or to such memory; absent where no call locks any.",
     ),
     fact(
+        "copied_to_device_bytes",
+        Int,
+        CudaApi,
+        Extensive,
+        "Bytes that copies of the whole recording bring from the host to the device, from whatever memory; absent where no call locks pages of the host.",
+    ),
+    fact(
         "pinned_h2d_gb_per_s",
         Float,
         CudaTrace,

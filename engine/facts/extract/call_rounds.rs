@@ -36,6 +36,8 @@ struct Round {
     names: Vec<NameId>,
     /// Where the rounds begin and end among all calls.
     span: Range<usize>,
+    /// How many there are: other calls may lie between them.
+    count: usize,
 }
 
 impl Round {
@@ -52,11 +54,14 @@ impl Round {
         let round = &names[at..at + length];
         let first = names.windows(length).position(|calls| calls == round)?;
         let last = names.windows(length).rposition(|calls| calls == round)?;
-        Some(Self { names: round.to_vec(), span: first..last + length })
-    }
-
-    fn count(&self) -> usize {
-        self.span.len() / self.names.len()
+        let span = first..last + length;
+        let (mut at, mut count) = (first, 0);
+        while at < span.end {
+            let is_round = names.get(at..at + length) == Some(round);
+            count += usize::from(is_round);
+            at += if is_round { length } else { 1 };
+        }
+        Some(Self { names: round.to_vec(), span, count })
     }
 
     fn is_length(names: &[NameId], length: usize) -> bool {
@@ -99,7 +104,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     round.begin(class, is_free);
     let count_of =
         |counts: &dyn Fn(ApiClass) -> bool| round.names.iter().filter(|name| counts(class(**name))).count() as i64;
-    facts.set("call_round_count", round.count() as i64);
+    facts.set("call_round_count", round.count as i64);
     facts.set("call_round_call_count", round.names.len() as i64);
     facts.set("call_round_calls", listed(&round.names, |name| timeline.name(name)));
     facts.set("call_round_launch_count", count_of(&|class| class == ApiClass::Launch));
@@ -198,6 +203,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn calls_between_rounds_are_no_rounds() {
+        let mut names = [1, 2, 3].repeat(40);
+        names.extend([7, 8, 9, 9, 9, 8]);
+        names.extend([1, 2, 3].repeat(40));
+        assert_eq!(Round::find(&names).map(|round| round.count), Some(80));
+    }
+
+    #[test]
     fn rounds_are_found_between_set_up_and_end() {
         let mut names = vec![90, 90, 90, 90, 90, 90, 90, 90, 90, 90, 91, 92, 91];
         names.extend([1, 2, 2, 3, 4].repeat(60));
@@ -206,7 +219,7 @@ mod tests {
         let mut sorted = round.names.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, [1, 2, 2, 3, 4]);
-        assert_eq!((round.count(), round.span), (59, 17..312));
+        assert_eq!((round.count, round.span), (59, 17..312));
         assert_eq!(listed(&[1, 2, 2, 3], |name| ["", "a", "b", "c"][name as usize]), "a, 2 b, c");
     }
 

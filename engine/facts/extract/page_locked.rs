@@ -3,7 +3,7 @@
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::timeline::api::{MemoryCall, memory_call};
-use crate::timeline::columns::HostMemory;
+use crate::timeline::columns::{Direction, HostMemory};
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
@@ -19,4 +19,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         .filter(|(stream, memory)| **memory == HostMemory::Pinned && of_device(**stream) == Some(device.ops.device));
     facts.set("page_locking_call_count", count);
     facts.set("pinned_copy_count", pinned.count() as i64);
+    let copies = timeline.copies.ops.stream.iter().zip(&timeline.copies.bytes).zip(&timeline.copies.direction);
+    let to_device = copies.filter(|((stream, _), direction)| {
+        **direction == Direction::HostToDevice && of_device(**stream) == Some(device.ops.device)
+    });
+    let bytes = to_device.map(|((_, bytes), _)| *bytes).fold(0, i64::saturating_add);
+    facts.set("copied_to_device_bytes", bytes);
 }
