@@ -80,6 +80,9 @@ const DATA: &[&str] = &[
     "tuple",
 ];
 
+/// What a matrix product is called by whoever writes one.
+const MATRIX_PRODUCT: &str = "GemmKernel";
+
 /// Carriers within carriers; real names have four.
 const MAX_DEPTH: usize = 8;
 
@@ -93,7 +96,7 @@ pub fn called(demangled: &str) -> String {
     let own = base(last_segment(function));
     let carried = if is_carrier(own) { carried(function, MAX_DEPTH) } else { None };
     // `internal::gemvx::kernel` says what it is by its namespace.
-    let own = if own == "kernel" { last_two_segments(function) } else { own };
+    let own = if matches!(own, "kernel" | MATRIX_PRODUCT) { last_two_segments(function) } else { own };
     // So does `strided_dgrad_indexed::kernel<…::Kernel_traits<…>>`: what a kernel is made with says less.
     let carried = carried.filter(|carried| !own.contains("::") || !is_traits(carried));
     let name = carried.unwrap_or(own).trim();
@@ -156,7 +159,9 @@ fn told(argument: &str, depth: usize) -> Option<&str> {
     let part = within.into_iter().rev().map(str::trim).find(is_told)?;
     let name = base(part).trim();
     let carried = if is_carrier(name) { self::carried(part, depth) } else { None };
-    carried.or_else(|| is_function(name).then_some(name))
+    // Users of CUTLASS call many kernels so: which one it is, its namespace says.
+    let own = if name == MATRIX_PRODUCT { last_two_segments(argument) } else { name };
+    carried.or_else(|| is_function(name).then_some(own))
 }
 
 /// Whether a name may be that of a function or functor: no number, no plain type, nothing that only holds data, nor the `main` that a
@@ -402,6 +407,11 @@ mod tests {
             (
                 "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x128_32x4_tn_align8>(T1::Params)".to_owned(),
                 "cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x128_32x4_tn_align8",
+            ),
+            (
+                "void cutlass::device_kernel<dpsk::cuda::fp8_ptp128c::GemmKernel>(dpsk::cuda::fp8_ptp128c::GemmKernel::Params)"
+                    .to_owned(),
+                "fp8_ptp128c::GemmKernel",
             ),
             (
                 "void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<int>>>(T1::Params)".to_owned(),
