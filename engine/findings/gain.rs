@@ -39,7 +39,7 @@ pub struct ReplayedGain {
     pub change: Change,
     /// What a step is.
     pub unit: GainUnit,
-    /// What of the steady state such rounds take, a share: the rest repeats nothing, and nothing is known to be won of it. 1 of steps.
+    /// What of the steady state such rounds take, a share: nothing is known to be won of the rest. Of steps what ordinary ones take.
     pub covered_share: f64,
     /// A step, nanoseconds.
     pub step_ns: i64,
@@ -72,7 +72,8 @@ impl ReplayedGain {
         if self.covered_share >= least {
             return unit.to_owned();
         }
-        format!("{unit}, and {unit}s take {} of the window", percent(self.covered_share))
+        let those = if self.unit == GainUnit::Step { "such steps" } else { "rounds" };
+        format!("{unit}, and {those} take {} of the window", percent(self.covered_share))
     }
 
     /// What is left of it beyond the findings before it, as a share of the step.

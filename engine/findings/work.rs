@@ -93,7 +93,8 @@ pub struct GainStep {
     pub count: i64,
     /// How many there are; absent where all were played.
     pub of_count: Option<i64>,
-    /// The part of the window that rounds of launches take; absent where that is nearly all, and of steps that a range tells.
+    /// The part of the window that rounds of launches take, of that of all steps the part that ordinary ones take; absent where that is
+    /// nearly all.
     pub covered_share: Option<f64>,
     /// Whether most kernels are of graphs and were recorded one by one: what that costs is not taken off.
     pub is_of_graph_kernels: bool,
@@ -130,7 +131,7 @@ pub(super) struct Repeated {
     pub(super) unit: GainUnit,
     /// The steady state, else the window.
     pub(super) steady_ns: i64,
-    /// What of it rounds take; 1 of steps, which are all of it.
+    /// What of it rounds take; of steps, those that are like the ones that are played again.
     pub(super) covered_share: f64,
 }
 
@@ -141,7 +142,9 @@ impl Repeated {
         let steady_ns = device.int("steady_ns").filter(|steady_ns| *steady_ns > 0).or(window_ns)?;
         let held_share = device.number("replay_covered_share").filter(|_| unit == GainUnit::Round);
         let held_ns = held_share.zip(window_ns).map(|(share, window_ns)| share * window_ns as f64);
-        let covered_share = held_ns.map_or(1.0, |held_ns| (held_ns / steady_ns.max(1) as f64).clamp(0.0, 1.0));
+        let of_steps = device.number("replay_alike_share").unwrap_or(1.0);
+        let of_steady = |held_ns: f64| (held_ns / steady_ns.max(1) as f64).clamp(0.0, 1.0);
+        let covered_share = held_ns.map_or(of_steps, of_steady);
         Some(Self { unit, steady_ns, covered_share })
     }
 }
@@ -259,7 +262,8 @@ fn before(phase: &Entity, steady_compute_ns: i64) -> Option<PhaseBefore> {
 /// The step that gains of a device are told of; `None` without a replay, and where it is as long as the median step.
 pub(super) fn gain_step(device: &Entity) -> Option<GainStep> {
     let is_round = GainUnit::of(device) == GainUnit::Round;
-    let covered_share = device.number("replay_covered_share").filter(|share| is_round && *share < NEARLY_ALL_COVERED);
+    let covered_by = if is_round { "replay_covered_share" } else { "replay_alike_share" };
+    let covered_share = device.number(covered_by).filter(|share| *share < NEARLY_ALL_COVERED);
     let (step_ns, count) = (device.int(STEP_FACT)?, device.int("replay_step_count")?);
     // A step may be left out at each end.
     let of_count = device.int("replay_of_step_count").filter(|all| *all > count.saturating_add(2));
@@ -305,6 +309,8 @@ mod tests {
         device.set("replay_covered_share", 0.7);
         assert_eq!(GainUnit::of(&device), GainUnit::Step);
         assert_eq!(gain_step(&device).map(|step| step.covered_share), Some(None));
+        device.set("replay_alike_share", 0.5);
+        assert_eq!(gain_step(&device).and_then(|step| step.covered_share), Some(0.5));
         device.set("step_told_by", "launches");
         assert_eq!(GainUnit::of(&device), GainUnit::Round);
     }
@@ -381,6 +387,8 @@ mod tests {
         device.set("step_told_by", "range");
         device.set("steady_ns", 800);
         assert_eq!(repeated(&device), Some((800, 1.0)));
+        device.set("replay_alike_share", 0.6);
+        assert_eq!(repeated(&device), Some((800, 0.6)));
         assert_eq!(repeated(&entity(EntityKind::Device, &[])), None);
     }
 }

@@ -364,7 +364,7 @@ fn window(device: &DeviceReview) -> String {
         }
         if let Some(share) = step.covered_share {
             words.push_str(&format!(
-                " All such rounds together take {} of the {}.",
+                " All such {of}s together take {} of the {}.",
                 percent(share),
                 duration(device.window_ns)
             ));

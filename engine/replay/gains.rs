@@ -14,6 +14,7 @@ use super::most::{ALLOCATION_SPREAD, DEVICE_SPREAD, HOST_SPREAD, Whole, spread};
 use super::record::{Call, MAX_STEP_COUNT, Part};
 use super::recording_cost::{LEAST_COST_NS, MOST_COST_NS, recording_cost_ns, works_itself};
 use super::setting::{Measured, Setting};
+use super::typical::Alike;
 use super::waits::inner_wait_count;
 use super::{Assumption, NoReplay, Subject};
 
@@ -228,6 +229,11 @@ impl<'all> Replay<'all> {
     /// How many steps are played again.
     pub fn step_count(&self) -> u32 {
         self.built.model.part.step_count
+    }
+
+    /// What the steps are that those are taken from.
+    pub fn alike(&self) -> Alike {
+        self.built.model.part.of
     }
 
     /// How often the host waits between launches of a step, in the mean.

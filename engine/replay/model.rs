@@ -326,11 +326,13 @@ fn copies_take_turns(ops: &[Op]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::typical::Alike;
     use super::*;
 
     #[test]
     fn edges_are_the_same_where_all_of_each_is() {
-        let part = Part { calls: Vec::new(), threads: Vec::new(), ops: Vec::new(), step_count: 0 };
+        let of = Alike { count: 0, share: 1.0, leaves_out_slow: false };
+        let part = Part { calls: Vec::new(), threads: Vec::new(), ops: Vec::new(), step_count: 0, of };
         let edge = |from: u32| Edge { from, to: from + 1, lag_ns: 5, why: Why::Run };
         let edges: Vec<Edge> = (0..3 * EDGES_AT_ONCE as u32).map(edge).collect();
         let model = Model { edges: edges.clone(), ..Model::new(part) };

@@ -104,6 +104,7 @@ pub(super) struct Part {
     /// By start.
     pub(super) ops: Vec<Op>,
     pub(super) step_count: u32,
+    pub(super) of: typical::Alike,
 }
 
 /// From when to when the host asks for the work of some steps: one moment more than steps.
@@ -113,8 +114,7 @@ struct HostSteps {
 }
 
 impl Part {
-    /// Steps of the steady state, as many as may be, and no more than so many: those in the middle, unless the device is more or
-    /// less busy there than in all.
+    /// Steps of the steady state, as many as may be, and no more than so many.
     pub(super) fn new(subject: &Subject<'_>, most_steps: usize) -> Result<Self, NoReplay> {
         if subject.steps.len() < 2 {
             return Err(NoReplay::NoSteps);
@@ -130,7 +130,7 @@ impl Part {
             if count < 2 {
                 return Err(NoReplay::TooLong);
             }
-            let steps = typical::steps(subject, count);
+            let typical::Typical { steps, of } = typical::steps(subject, count);
             let host = HostSteps::new(steps).ok_or(NoReplay::NoSteps)?;
             let calls_of = |thread: &u32| calls_within(subject, *thread, host.whole()).len();
             let calls = threads.iter().map(calls_of).sum::<usize>();
@@ -138,7 +138,7 @@ impl Part {
             let begun = |device: &&DeviceOps| device.begun_in(host.on_devices()).len();
             let ops = subject.devices.iter().map(begun).sum::<usize>();
             if calls.max(ops) <= most && callers <= MAX_THREAD_COUNT {
-                let part = Self::collect(subject, &threads, &host);
+                let part = Self::collect(subject, &threads, (&host, of));
                 if part.calls.len().max(part.ops.len()) <= own_most {
                     return if part.is_known() { Ok(part) } else { Err(NoReplay::NoCalls) };
                 }
@@ -153,8 +153,8 @@ impl Part {
         asked > 0 && self.step_count >= 2
     }
 
-    fn collect(subject: &Subject<'_>, threads: &[u32], host: &HostSteps) -> Self {
-        let mut part = Self { calls: Vec::new(), threads: Vec::new(), ops: Vec::new(), step_count: 0 };
+    fn collect(subject: &Subject<'_>, threads: &[u32], (host, of): (&HostSteps, typical::Alike)) -> Self {
+        let mut part = Self { calls: Vec::new(), threads: Vec::new(), ops: Vec::new(), step_count: 0, of };
         let mut call_of: HashMap<u32, u32> = HashMap::default();
         let is_at_work = |thread: &&u32| !only_asks(subject, calls_within(subject, **thread, host.whole()));
         let threads: Vec<u32> = threads.iter().filter(is_at_work).copied().collect();
@@ -220,7 +220,7 @@ impl Part {
         }
     }
 
-    /// How long the thread waited in the operating system before each call, with what it does between two calls of one function of it.
+    /// How long the thread waited in the operating system before each call, with what lies between two calls of one function.
     fn note_blocked(&mut self, subject: &Subject<'_>, thread: u32, first: usize) {
         if !subject.calls.tells_blocking(thread) {
             return;

@@ -7,6 +7,7 @@
 //! and the device waits for a marked step, that wait is a part of the step that it waits for.
 
 mod kernel_tuning;
+pub mod kinds;
 mod launches;
 pub mod phases;
 mod ranges;

@@ -44,6 +44,16 @@ pub(super) const KERNEL: &[Fact] = &[
     ),
     fact("one_grid_long_ns", Int, CudaTrace, Intensive, "Of the same launches: a tenth takes more."),
     fact(
+        "one_grid_first_count",
+        Int,
+        CudaTrace,
+        Incomparable,
+        "Of the same launches: where they are of two lengths, one after the other in time, how many come before the length changes. Absent where they are not: then nothing, or what each works on, decides.",
+    ),
+    fact("one_grid_second_count", Int, CudaTrace, Incomparable, "How many come behind that."),
+    fact("one_grid_first_ns", Int, CudaTrace, Intensive, "The median length of those before."),
+    fact("one_grid_second_ns", Int, CudaTrace, Intensive, "The median length of those behind."),
+    fact(
         "matmul_shape",
         Text,
         TensorShapes,

@@ -55,14 +55,21 @@ pub(super) const REPLAY: &[Fact] = &[
         Int,
         CudaApi,
         Extensive,
-        "Steps that there are of those: in the steady state; where launches tell them, in the window.",
+        "Steps that there are of those: in the steady state; where launches tell them, in the window. Where steps of two kinds follow each other, of the kind that takes more time.",
     ),
     fact(
         "replay_covered_share",
         Float,
         CudaApi,
         Intensive,
-        "The part of the window that the steps of the steady state hold; where launches tell them, that all rounds hold, which may be a part of it only.",
+        "The part of the window that steps take which are like those that are played again: of the steady state, or of rounds that launches tell, which may be a part of it only.",
+    ),
+    fact(
+        "replay_alike_share",
+        Float,
+        CudaApi,
+        Intensive,
+        "What steps take of the time of all that are like those that are played again: where steps of another kind come before or behind them, or single ones take over three times what those around them take, each of which counts as one of those. Absent where that is all.",
     ),
     fact(
         "beside_rounds_kernel_ns",

@@ -54,16 +54,21 @@ pub struct Predicted {
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
     let steps = steps::steady(device);
-    let played = played(context, device, steps, |replay| set(replay, &mut part.device));
+    let told = |replay: &Bounded<'_, '_>| {
+        set(replay, &mut part.device);
+        replay.alike()
+    };
+    let played = played(context, device, steps, told);
     part.device.set("is_replayed", played.is_ok());
-    if played.is_ok() {
+    if let Ok(alike) = played {
         let all = device.told.steps.as_ref().filter(|steps| !are_marked(steps)).map_or(steps, |all| &all.steps);
-        part.device.set("replay_of_step_count", all.len() as i64);
+        let is_of_all = alike.count == steps.len();
+        part.device.set("replay_of_step_count", if is_of_all { all.len() } else { alike.count } as i64);
     }
     if beside_rounds::is_partial(device) {
         culprits::of_host(context.timeline, device, played.is_ok(), &mut part.device);
     }
-    if played.is_ok() {
+    if let Ok(alike) = played {
         beside_rounds::extract(context.timeline, device, &mut part.device);
         beside_rounds::launching(device, &mut part.device);
         let window = device.window();
@@ -72,7 +77,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, _: &Parents
             let kernels = &device.tally.kernels_run;
             part.device.set("beside_rounds_kernel_ns", kernels.len_ns() - kernels.common_ns(&device.told.rounds));
         }
-        part.device.set("replay_covered_share", (held_ns as f64 / window.len_ns().max(1) as f64).min(1.0));
+        part.device
+            .set("replay_covered_share", (held_ns as f64 / window.len_ns().max(1) as f64).min(1.0) * alike.share);
+        if alike.share < 1.0 {
+            part.device.set("replay_alike_share", alike.share);
+        }
     }
     if let Err(none) = played {
         part.device.set("replay_refused", none.id());
@@ -94,6 +103,10 @@ fn set(replay: &Bounded<'_, '_>, facts: &mut Entity) {
         facts.set("piece_step_launch_count", pieces.step_launch_count as i64);
     }
     for change in Change::ALL {
+        // What slow steps lose is not in those that are played.
+        if *change == Change::SteadySteps && replay.alike().leaves_out_slow {
+            continue;
+        }
         let gain = replay.gain(&[*change]);
         let expected_ns = beyond(replay, *change, gain.expected_ns);
         facts.set(change.expected_fact(), expected_ns);

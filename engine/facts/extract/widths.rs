@@ -7,6 +7,7 @@ use super::launches::Shape;
 use super::stats::{clamped, median};
 use super::tally::KernelTally;
 use crate::facts::Entity;
+use crate::steps::kinds::first_kind;
 use crate::timeline::DeviceProperties;
 
 /// Threads of a warp.
@@ -232,6 +233,13 @@ pub(super) fn set_varying(own: &[Shape], facts: &mut Entity) {
         || !main.launches.migrating.is_empty()
     {
         return;
+    }
+    if let Some(count) = first_kind(durations) {
+        let (first, second) = durations.split_at(count);
+        facts.set("one_grid_first_count", first.len() as i64);
+        facts.set("one_grid_second_count", second.len() as i64);
+        facts.set_some("one_grid_first_ns", median(&mut first.to_vec()));
+        facts.set_some("one_grid_second_ns", median(&mut second.to_vec()));
     }
     let mut durations = durations.clone();
     let (short, long) = (durations.len() / 10, durations.len() - 1 - durations.len() / 10);

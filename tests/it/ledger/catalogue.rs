@@ -14,6 +14,7 @@ use crate::readers::host_turns;
 use crate::readers::kineto_held::{broadcasts, copies_within, zooming};
 use crate::readers::kineto_operators::{filled, made_again, pieces};
 use crate::replays::along::choices;
+use crate::replays::typical::of_two_sizes;
 use crate::support::analysis::{facts, facts_of, try_timeline};
 use crate::support::{Scenario, SchemaVersion, damage, fixture, heavy, kernels, scenario_names, temp, trace};
 
@@ -348,7 +349,7 @@ fn every_fact_of_the_catalogue_is_set() {
     let (turns, reads) = (host_turns::two_threads_in_steps(), host_turns::small_reads(2));
     set.extend(names_in(&of_trace(&trace::checkpointed_trace(4, "TanhBackwardBackward0", &[]))));
     let (pages, tried) = (host_turns::locked_pages("pinned"), host_turns::tried_first(1));
-    let programs = [turns, reads, pages, tried, host_turns::pool_rounds(1)];
+    let programs = [turns, reads, pages, tried, host_turns::pool_rounds(1), of_two_sizes(400, 30)];
     let programs = programs.map(|threads| host_turns::program(&threads));
     for program in programs.into_iter().chain([host_turns::random_numbers()]) {
         let folder = temp::folder();
