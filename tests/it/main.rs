@@ -57,6 +57,7 @@ mod readers {
     mod ncu_rep;
     mod ncu_whole;
     mod nsys_rep;
+    mod profiler_notices;
     mod samples;
     mod small_programs;
     mod steps_and_copies;
@@ -83,7 +84,7 @@ mod replays {
     mod predicted;
     mod serial;
     mod trace;
-    mod typical;
+    pub mod typical;
 }
 
 /// The built-in rules: their own tests, what they find in every scenario, their pages and schemas.

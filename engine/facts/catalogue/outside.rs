@@ -104,7 +104,7 @@ pub(super) const OUTSIDE: &[Fact] = &[
         Int,
         CudaApi,
         OneTime,
-        "How long that thread is there in no recorded call from where the profiler notices CUDA to the first call that needs a context, of at most a second without CPU samples in the program's own code: CUDA starts, in calls that are not recorded.",
+        "How long that thread is there in no recorded call from where the profiler notices CUDA to where it notices a context, or to the first call that needs one, of at most a second without CPU samples in the program's own code: CUDA starts, in calls that are not recorded.",
     ),
     fact(
         "outside_pin_ns",

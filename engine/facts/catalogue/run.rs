@@ -334,6 +334,13 @@ pub(super) const PROGRAM: &[Fact] = &[
         "Whether the last calls that were recorded free, destroy and wait, and nothing else: the program came to its end.",
     ),
     fact(
+        "is_exit_recorded",
+        Bool,
+        CudaApi,
+        Incomparable,
+        "Whether the profiler noticed that a process exits, after all calls that were recorded: the program ended by itself while it was recorded.",
+    ),
+    fact(
         "sampled_cuda_count",
         Int,
         CpuSamples,

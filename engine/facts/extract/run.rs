@@ -96,6 +96,7 @@ fn calls(context: &Context<'_>, facts: &mut Entity) {
     facts.set("graph_launch_call_count", count_of(&|name| is_graph_launch(timeline.name(name))));
     facts.set_some("failed_launch_count", Some(failed).filter(|_| !timeline.lacks_return_codes));
     facts.set("is_torn_down", torn_down::is_torn_down(timeline));
+    facts.set("is_exit_recorded", torn_down::is_exit_recorded(timeline));
     errors(context, facts);
 }
 

@@ -25,6 +25,8 @@ const MIN_PERCENT: i64 = 25;
 const MAIN_SHARE: f64 = 0.5;
 /// CUDA starts within this time: what is longer holds more than that.
 const LONGEST_START_NS: i64 = 1_000_000_000;
+/// How the profiler calls what it does as soon as a context was made: CUDA has started.
+const CONTEXT_MADE: &str = "CUDA profiling data flush on context created";
 /// The OS call of drivers.
 const DRIVER_CALL: &str = "ioctl";
 
@@ -190,14 +192,16 @@ pub(super) fn asks_only(call: &str) -> bool {
     ASKING.iter().any(|begin| call.starts_with(begin))
 }
 
-/// From where the profiler notices CUDA to the first call of the thread that needs a context: `cuInit` and what makes the context, which
-/// are not recorded as calls. `None` where that is too long to be no more, or samples lie in the program's own code.
+/// From where the profiler notices CUDA to where it notices a context, or the first call of the thread that needs one: `cuInit` and what
+/// makes the context, which are not recorded as calls. `None` where that is too long to be no more, or samples lie in the program's own code.
 fn starts(context: &Context<'_>, thread: u32) -> Option<Interval> {
     let timeline = context.timeline;
     let name_of = |call: &u32| timeline.api.name.get(*call as usize).map(|name| timeline.name(*name));
     let calls = context.calls.of_thread(thread).iter();
     let first = calls.take(MOST_ASKING).find(|call| name_of(call).is_none_or(|name| !asks_only(name)))?;
-    let starts = Interval::new(cuda_profiler_start(timeline)?, timeline.api.times.at(*first as usize).start);
+    let start = cuda_profiler_start(timeline)?;
+    let first = timeline.api.times.at(*first as usize).start;
+    let starts = Interval::new(start, context_made(timeline, start).map_or(first, |made| made.min(first)));
     let samples = &timeline.cpu_samples;
     let is_own = |sample: &usize| {
         let time = samples.time_ns.get(*sample).is_some_and(|time| (starts.start..starts.end).contains(time));
@@ -206,6 +210,13 @@ fn starts(context: &Context<'_>, thread: u32) -> Option<Interval> {
     };
     let is_start = starts.len_ns() > 0 && starts.len_ns() <= LONGEST_START_NS;
     (is_start && !samples.of_thread(thread).any(|sample| is_own(&sample))).then_some(starts)
+}
+
+/// When the profiler is done with what it does as the first context was made, after some time.
+fn context_made(timeline: &Timeline, after: i64) -> Option<i64> {
+    let name = timeline.names.find(CONTEXT_MADE)?;
+    let overheads = timeline.overheads.times.iter().zip(&timeline.overheads.name);
+    overheads.filter(|(times, own)| **own == name && times.start >= after).map(|(times, _)| times.end).min()
 }
 
 /// The samples of a thread that were taken in its host code, which is given by start.

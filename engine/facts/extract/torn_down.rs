@@ -6,6 +6,18 @@ use crate::timeline::{NameId, Timeline};
 /// The last calls of a program that ends in order.
 const LAST_CALL_COUNT: usize = 20;
 
+/// How the profiler calls what it does as the process that it is in exits.
+const EXIT_NOTICE: &str = "CUDA profiling data flush on process exit";
+
+/// Whether the profiler noticed that a process exits, after all calls that were recorded: the program ended while it was recorded.
+pub(super) fn is_exit_recorded(timeline: &Timeline) -> bool {
+    let Some(name) = timeline.names.find(EXIT_NOTICE) else { return false };
+    let overheads = timeline.overheads.times.iter().zip(&timeline.overheads.name);
+    let last_exit = overheads.filter(|(_, own)| **own == name).map(|(times, _)| times.end).max();
+    let last_call = timeline.api.times.iter().map(|call| call.start).max();
+    last_exit.is_some_and(|exit| last_call.is_none_or(|call| call <= exit))
+}
+
 /// Whether what the program called last frees, destroys and waits, and nothing else: it came to its end.
 pub(super) fn is_torn_down(timeline: &Timeline) -> bool {
     let api = &timeline.api;

@@ -14,8 +14,14 @@ use crate::timeline::{NONE, NameId, Timeline};
 /// The name of a row whose kind the exporter does not know. CUPTI tells of lazy loading since CUDA 11.7 (kinds 6 and 7 of its overhead).
 const NAMELESS: &str = "Unknown";
 
+/// How exporters that know such rows call them.
+const NAME: &str = "Lazy Function Loading";
+/// What the profiler does for itself takes microseconds: a row of so many is none of that.
+const LEAST_LOAD_NS: i64 = 100_000;
+
 /// The code of a kernel is loaded in its first launch, and that of a module in the call that asks for it: such a row within one of these
-/// is that. Others, of microseconds as a rule, stay the profiler's own.
+/// is that. So is a long one in no recorded call behind the first of its thread: libraries call the driver, of which not all is recorded.
+/// Others, of microseconds as a rule, stay the profiler's own.
 pub(super) fn tell(timeline: &mut Timeline) {
     let Some(nameless) = timeline.names.find(NAMELESS) else { return };
     let overheads = &timeline.overheads;
@@ -27,16 +33,32 @@ pub(super) fn tell(timeline: &mut Timeline) {
         return;
     }
     let loading = loading_calls(timeline);
+    let called = called(timeline);
+    let name = timeline.names.intern(NAME);
     for row in rows {
         let (Some(thread), Some(times)) = (timeline.overheads.thread.get(row), timeline.overheads.times.get(row))
         else {
             continue;
         };
         let is_within = |calls: &Union| times.len_ns() > 0 && calls.overlap_ns(times) == times.len_ns();
-        if loading.get(thread).is_some_and(is_within) {
+        let is_beside = |calls: &Union| {
+            let is_later = calls.parts().next().is_some_and(|first| first.end <= times.start);
+            times.len_ns() >= LEAST_LOAD_NS && is_later && calls.overlap_ns(times) == 0
+        };
+        if loading.get(thread).is_some_and(is_within) || called.get(thread).is_some_and(is_beside) {
             timeline.overheads.kind[row] = OverheadKind::Load;
+            timeline.overheads.name[row] = name;
         }
     }
+}
+
+/// When each thread is in a call.
+fn called(timeline: &Timeline) -> HashMap<u32, Union> {
+    let mut calls: HashMap<u32, Vec<Interval>> = HashMap::default();
+    for (times, thread) in timeline.api.times.iter().zip(&timeline.api.thread).filter(|(_, thread)| **thread != NONE) {
+        calls.entry(*thread).or_default().push(times);
+    }
+    calls.into_iter().map(|(thread, calls)| (thread, Union::of(calls))).collect()
 }
 
 /// When each thread is in the first launch of a kernel of its process, or in a call that loads a module.
@@ -104,6 +126,8 @@ mod tests {
         builder.take(chunk);
         let mut timeline = builder.finish();
         tell(&mut timeline);
+        let rows = timeline.overheads.name.iter().zip(&timeline.overheads.kind);
+        assert!(rows.into_iter().all(|(name, kind)| (timeline.name(*name) == NAME) == (*kind == OverheadKind::Load)));
         timeline.overheads.kind.clone()
     }
 
@@ -112,5 +136,9 @@ mod tests {
         use OverheadKind::{Load, Profiler};
         // In the first launch; in part beside it; in a later one; in no call.
         assert_eq!(kinds(&[(110, 190), (190, 210), (310, 390), (500, 510)]), [Load, Profiler, Profiler, Profiler]);
+        // Long, and in no call: behind the first one, before it, and across one.
+        let (long, longer) = (LEAST_LOAD_NS, LEAST_LOAD_NS + 600);
+        let rows = [(500, 500 + long), (500, 499 + long), (-longer, -600), (250, 250 + long)];
+        assert_eq!(kinds(&rows), [Load, Profiler, Profiler, Profiler]);
     }
 }
