@@ -172,6 +172,7 @@ pub(crate) fn two_gpus() -> Sample {
         ("exposed_copy_h2d_pinned_ns", 0),
         ("pipelined_copy_ns", 4_000_000_000),
         ("host_copy_overlapped_ns", 500_000_000),
+        ("host_copy_amid_kernels_ns", 5_000_000_000),
         ("copy_count", 400),
     ];
     let first = sample.device(run, 0, "NVIDIA A100-SXM4-80GB", 9_240_000_000, &accounts);

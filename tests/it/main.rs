@@ -102,6 +102,7 @@ mod reviews {
     mod length;
     mod places;
     mod readme;
+    mod scorecard;
     mod whole_review;
 }
 

@@ -78,6 +78,13 @@ pub(super) const COPIES: &[Fact] = &[
     ),
     fact("host_copy_overlapped_ns", Int, CudaTrace, Extensive, "The part of it in which a kernel runs too."),
     fact(
+        "host_copy_amid_kernels_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "The part of host_copy_busy_ns from the begin of the first kernel to the end of the last: what is copied before and after that has no kernel to run beside.",
+    ),
+    fact(
         "overlappable_copy_ns",
         Int,
         CudaTrace,

@@ -123,6 +123,13 @@ pub(super) const METRICS: &[Fact] = &[
         "SMs Active, averaged over all samples in the window.",
     ),
     fact(
+        "unrecorded_busy_ns",
+        Int,
+        GpuMetrics,
+        Extensive,
+        "How much longer than busy_ns SMs are active in the window, by at least 20 samples: so long, at least, the GPU does work that is not in the report.",
+    ),
+    fact(
         "sampled_sm_issue_share",
         Float,
         GpuMetrics,

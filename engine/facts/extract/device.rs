@@ -282,6 +282,7 @@ fn copies(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     }
     facts.set("host_copy_busy_ns", tally.host_copy_union_ns);
     facts.set("host_copy_overlapped_ns", tally.host_copy_overlapped_ns);
+    facts.set("host_copy_amid_kernels_ns", tally.host_copy_amid_kernels_ns());
     // One engine copies one way at a time. What was recorded both ways at once was not copied by one.
     let has_one_engine = device.properties(timeline).is_some_and(|known| known.copy_engine_count == Some(1));
     let loading_ns = tally.exposed_host_copies.common_ns(&device.idle().loads);

@@ -24,6 +24,9 @@ const WHOLE_WINDOW: [(&str, Metric); 4] = [
 /// Fewer samples than this on compute time say nothing of it.
 const ENOUGH_SAMPLES: usize = 10;
 
+/// Fewer samples in the window say nothing of it: all of them may straddle the edges of work.
+const ENOUGH_OF_WINDOW: usize = 20;
+
 /// Where kernels run for a smaller part of the window, what samples of all of it hold may be the work of another program.
 const LEAST_RUN_SHARE: f64 = 0.1;
 
@@ -42,7 +45,14 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("sampled_clock_mean_mhz", mean(&clocks));
         facts.set("sampled_clock_max_mhz", clocks.iter().copied().fold(0.0, f64::max));
     }
-    facts.set_some("metric_sample_count", sampled.values(Metric::SmActive, During::Window).map(|all| all.len() as i64));
+    let sample_count = sampled.values(Metric::SmActive, During::Window).map(|all| all.len());
+    facts.set_some("metric_sample_count", sample_count.map(|count| count as i64));
+    if let Some(active) = sampled.share(Metric::SmActive, During::Window)
+        && sample_count.is_some_and(|count| count >= ENOUGH_OF_WINDOW)
+    {
+        let active_ns = (active.min(1.0) * device.window().len_ns() as f64) as i64;
+        facts.set("unrecorded_busy_ns", (active_ns - device.tally.busy.len_ns()).max(0));
+    }
     // Kernels that run have a block on one SM at least: samples below that missed them.
     let sm_count = device.properties(context.timeline).and_then(|known| known.sm_count);
     let least = sm_count.map_or(0.0, |count| 1.0 / count.max(1) as f64);

@@ -90,6 +90,8 @@ pub(super) struct Tally {
     pub(super) copy_overlapped_ns: i64,
     pub(super) host_copy_union_ns: i64,
     pub(super) host_copy_overlapped_ns: i64,
+    /// When copies between host and device run.
+    pub(super) host_copies_run: Union,
     /// Time in which copies to the device run, and copies to the host.
     pub(super) to_device_union_ns: i64,
     pub(super) to_host_union_ns: i64,
@@ -226,7 +228,15 @@ impl Tally {
         self.exposed_host_copies.append(next.exposed_host_copies);
         self.busy.append(next.busy);
         self.kernels_run.append(next.kernels_run);
+        self.host_copies_run.append(next.host_copies_run);
         self
+    }
+
+    /// How long copies between host and device run from the begin of the first kernel to the end of the last.
+    pub(super) fn host_copy_amid_kernels_ns(&self) -> i64 {
+        let (first, last) = (self.kernels_run.parts().next(), self.kernels_run.parts().next_back());
+        let hull = first.zip(last).map(|(first, last)| Interval::new(first.start, last.end));
+        hull.map_or(0, |hull| self.host_copies_run.overlap_ns(hull))
     }
 
     /// Over compute time, the part of the SMs that can have a block, tails of the last wave taken off. Kernels
@@ -296,6 +306,7 @@ impl Tally {
         }
         if moment.host_copies > 0 {
             self.host_copy_union_ns += length;
+            self.host_copies_run.push(moment.interval);
             self.host_copy_overlapped_ns += beside_kernel_ns;
             let (to_device, to_host) = (moment.copies_to_host < moment.host_copies, moment.copies_to_host > 0);
             self.to_device_union_ns += if to_device { length } else { 0 };
