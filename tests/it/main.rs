@@ -62,6 +62,7 @@ mod readers {
     mod small_programs;
     mod steps_and_copies;
     mod tuned_convolutions;
+    pub(crate) mod unused_gradients;
 }
 
 /// Numbers: accounts that add up on random timelines, facts that agree with independent computations.

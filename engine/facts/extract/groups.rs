@@ -6,7 +6,7 @@ use super::{
     kernel_tuning, kernels, late_gpus, late_host, late_starts, launched_copies, lead, locked_turns, metrics,
     nan_checks, operators, optimizer, pace, page_locked, phases, product_rows, products, random_numbers, ranges,
     readbacks, recomputed, replay, round_trips, second_derivatives, sequence, shared_stream, sorts, source_lines,
-    steps, streams, syncs, tuning, turns,
+    steps, streams, syncs, tuning, turns, unused_gradients,
 };
 
 /// Extracts a group of a device's facts.
@@ -35,6 +35,7 @@ fn facts_of_work(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>,
     recomputed::extract(context.timeline, device, &mut part.device);
     nan_checks::extract(context.timeline, device, &mut part.device);
     second_derivatives::extract(context.timeline, device, &mut part.device);
+    unused_gradients::extract(context, device, &mut part.device);
     locked_turns::extract(context, device, &mut part.device);
     page_locked::extract(context, device, &mut part.device);
     metrics::extract(context, device, &mut part.device);

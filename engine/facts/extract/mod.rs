@@ -97,6 +97,7 @@ mod torn_down;
 mod tried;
 mod tuning;
 mod turns;
+mod unused_gradients;
 mod widths;
 mod without_gpu;
 mod work_ranges;

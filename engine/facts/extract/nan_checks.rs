@@ -93,7 +93,7 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
 }
 
 /// How long runs what was launched in these parts of the threads' time.
-fn busy_ns(timeline: &Timeline, device: &DeviceContext, by_thread: &HashMap<u32, Union>) -> i64 {
+pub(super) fn busy_ns(timeline: &Timeline, device: &DeviceContext, by_thread: &HashMap<u32, Union>) -> i64 {
     let is_launched = |op: &Op| {
         let call = op.call(timeline)? as usize;
         let parts = by_thread.get(timeline.api.thread.get(call)?)?;

@@ -103,7 +103,7 @@ fn dense_gradients_ns(timeline: &Timeline, device: &DeviceContext) -> Option<i64
 }
 
 /// A step of an optimizer: its thread, and its number among the steps there.
-type Step = (u32, usize);
+pub(super) type Step = (u32, usize);
 
 /// The steps of optimizers on each thread, those within others left out.
 #[derive(Debug, Default)]
@@ -135,6 +135,11 @@ impl OptimizerSteps {
             }
         }
         Self { by_thread }
+    }
+
+    /// When each thread is in one.
+    pub(super) fn of_threads(&self) -> impl Iterator<Item = (u32, &Times)> {
+        self.by_thread.iter().map(|(thread, times)| (*thread, times))
     }
 
     /// Tells of one operation after the other in which of them it was launched.
@@ -180,7 +185,7 @@ impl Following<'_> {
     }
 
     /// In which of them an operation was launched.
-    fn step_of(&mut self, timeline: &Timeline, op: Op) -> Option<Step> {
+    pub(super) fn step_of(&mut self, timeline: &Timeline, op: Op) -> Option<Step> {
         let call = op.call(timeline).filter(|_| !self.steps.by_thread.is_empty())?;
         let thread = timeline.api.thread.get(call as usize).copied().unwrap_or(NONE);
         let at = timeline.api.times.start(call as usize);

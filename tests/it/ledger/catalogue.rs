@@ -13,6 +13,7 @@ use rusqlite::Connection;
 use crate::readers::host_turns;
 use crate::readers::kineto_held::{broadcasts, copies_within, zooming};
 use crate::readers::kineto_operators::{filled, made_again, pieces};
+use crate::readers::unused_gradients::frozen;
 use crate::replays::along::choices;
 use crate::replays::typical::of_two_sizes;
 use crate::support::analysis::{facts, facts_of, try_timeline};
@@ -340,7 +341,7 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&in_rounds()));
     set.extend(names_in(&of_trace(NEWER_DRIVER)));
     set.extend(names_in(&of_trace(&made_again("aten::full"))));
-    for text in [filled(120, 180), broadcasts(1_170), zooming(), copies_within("CompiledFunction")] {
+    for text in [filled(120, 180), broadcasts(1_170), zooming(), copies_within("CompiledFunction"), frozen()] {
         set.extend(names_in(&of_trace(&text)));
     }
     set.extend(names_in(&of_trace(&trace::casting_trace(6))));

@@ -37,7 +37,7 @@ fn step(number: i64, spelling: Spelling) -> String {
     )
 }
 
-const DEVICE: &str =
+pub const DEVICE: &str =
     r#"{"id": 0, "name": "NVIDIA H100", "numSms": 132, "computeMajor": 9, "computeMinor": 0, "warpSize": 32}"#;
 
 /// A trace of so many steps.

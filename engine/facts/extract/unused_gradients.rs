@@ -1,0 +1,117 @@
+//! Facts of gradients that no optimizer uses, as those of a network that is frozen and runs with gradients all the same.
+
+use foldhash::HashMap;
+
+use super::nan_checks::busy_ns;
+use super::optimizer::Step;
+use super::{Context, DeviceContext};
+use crate::facts::Entity;
+use crate::ledger::OpKind;
+use crate::timeline::columns::RangeKind;
+use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
+use crate::timeline::{NameId, Timeline};
+
+/// How PyTorch begins the names of the ranges of nodes of the backward pass.
+const NODE: &str = "autograd::engine::evaluate_function: ";
+/// The node of each parameter whose gradient is asked for: it comes once in a pass.
+const OF_PARAMETER: &str = "torch::autograd::AccumulateGrad";
+/// In the names of PyTorch's own kernels: each works on one tensor.
+const OWN: &str = "at::native::";
+/// In the names of those that work on many: each of their blocks works on a piece of one tensor.
+const MANY_TENSORS: &str = "multi_tensor_apply";
+/// In the name of the kernel of PyTorch for the backward pass of batch normalisation in evaluation mode.
+const OF_EVALUATION: &str = "batch_norm_elementwise_backward_eval";
+/// Fewer steps of an optimizer are no loop.
+const MIN_STEP_COUNT: usize = 3;
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let timeline = context.timeline;
+    // Ranks may share the parameters among them, and each update a part.
+    let is_one = timeline.details.world_size.is_none_or(|count| count <= 1);
+    if !is_one || device.ops.in_window().any(|op| op.kind == OpKind::Communication) {
+        return;
+    }
+    let Some(updated) = updated_at_most(context, device) else { return };
+    let Some(gradients) = gradients_at_least(context, device) else { return };
+    facts.set("gradient_parameter_count", gradients);
+    facts.set("updated_parameter_count", updated);
+    facts.set("backward_busy_ns", busy_ns(timeline, device, &backward(timeline, device)));
+    let is_of_evaluation: Vec<bool> = timeline.names.iter().map(|(_, name)| name.contains(OF_EVALUATION)).collect();
+    let kernels = device.ops.in_window().filter(|op| op.kind == OpKind::Kernel);
+    let of_evaluation = kernels.filter(|op| {
+        let name = timeline.kernels.shape_of(op.index).full_name;
+        is_of_evaluation.get(name as usize) == Some(&true)
+    });
+    facts.set("evaluated_norm_backward_count", of_evaluation.count() as i64);
+}
+
+/// The most parameters that a step of an optimizer can update, by its kernels; `None` where one of them is not PyTorch's own, and may
+/// work on any number.
+fn updated_at_most(context: &Context<'_>, device: &DeviceContext) -> Option<i64> {
+    let timeline = context.timeline;
+    let mut steps = context.optimizer_steps().follow();
+    let mut of_steps: HashMap<Step, i64> = HashMap::default();
+    // By name: whether it works on many tensors.
+    let mut known: HashMap<NameId, Option<bool>> = HashMap::default();
+    for op in device.ops.in_window().filter(|op| op.kind == OpKind::Kernel) {
+        let Some(step) = steps.step_of(timeline, op) else { continue };
+        let name = timeline.kernels.shape_of(op.index).full_name;
+        let kind = *known.entry(name).or_insert_with(|| {
+            let name = timeline.name(name);
+            let is_of_many = name.contains(MANY_TENSORS);
+            (is_of_many || name.contains(OWN)).then_some(is_of_many)
+        });
+        let tensors = if kind? { timeline.geometry_of(op.index)?.grid_blocks.max(1) } else { 1 };
+        let sum = of_steps.entry(step).or_default();
+        *sum = sum.saturating_add(tensors);
+    }
+    (of_steps.len() >= MIN_STEP_COUNT).then(|| of_steps.into_values().max()).flatten()
+}
+
+/// For how many parameters at least a backward pass computes gradients. Each node of a pass comes once in it at least, so that there are
+/// no more passes than there are nodes of the kind that comes least often.
+fn gradients_at_least(context: &Context<'_>, device: &DeviceContext) -> Option<i64> {
+    let timeline = context.timeline;
+    let own = context.optimizer_steps().of_threads().filter(|(thread, _)| device.is_of(timeline.process_of(*thread)));
+    let (_, steps) = own.max_by_key(|(thread, times)| (times.len(), std::cmp::Reverse(*thread)))?;
+    let (first, last) = (steps.get(0)?, steps.get(steps.len().checked_sub(1)?)?);
+    let during = Interval::new(first.start, last.start);
+    let mut of_names: HashMap<NameId, i64> = HashMap::default();
+    each_node(timeline, device, |_, times, name| {
+        if during.start <= times.start && times.start < during.end {
+            *of_names.entry(name).or_default() += 1;
+        }
+    });
+    let is_of_parameter = |name: &NameId| timeline.name(*name).strip_prefix(NODE) == Some(OF_PARAMETER);
+    let (own, others): (Vec<_>, Vec<_>) = of_names.into_iter().partition(|(name, _)| is_of_parameter(name));
+    let sum = own.into_iter().map(|(_, count)| count).sum::<i64>();
+    let passes = others.into_iter().map(|(_, count)| count).min()?;
+    (sum > 0).then(|| (sum + passes - 1) / passes)
+}
+
+/// When each thread is in nodes of a backward pass.
+fn backward(timeline: &Timeline, device: &DeviceContext) -> HashMap<u32, Union> {
+    let mut by_thread: HashMap<u32, Vec<Interval>> = HashMap::default();
+    each_node(timeline, device, |thread, times, _| by_thread.entry(thread).or_default().push(times));
+    by_thread.into_iter().map(|(thread, nodes)| (thread, Union::of(nodes))).collect()
+}
+
+/// Goes through the nodes of backward passes: their threads, their times and their names.
+fn each_node(timeline: &Timeline, device: &DeviceContext, mut then: impl FnMut(u32, Interval, NameId)) {
+    let name_of = |label: &crate::timeline::columns::Label| {
+        let is_node = label.kind != RangeKind::PythonFrame && timeline.name(label.name).starts_with(NODE);
+        is_node.then_some(label.name)
+    };
+    let names: Vec<Option<NameId>> = timeline.ranges.labels.iter().map(name_of).collect();
+    if names.iter().all(Option::is_none) {
+        return;
+    }
+    for ranges in timeline.ranges.threads.iter().filter(|ranges| device.is_of(timeline.process_of(ranges.thread))) {
+        for (times, label) in ranges.times.iter().zip(&ranges.label) {
+            if let Some(name) = names.get(*label as usize).copied().flatten() {
+                then(ranges.thread, times, name);
+            }
+        }
+    }
+}
