@@ -303,16 +303,16 @@ impl<'facts> Outside<'facts> {
         let (recorded, before, after) = (duration(self.recorded_ns), duration(self.before_ns), duration(self.after_ns));
         let words = match (self.device.int("pause_ns"), self.device.int("pause_start_ns")) {
             (Some(pause_ns), Some(start_ns)) => format!(
-                "{recorded} were recorded: {before} before this{}; {} of that are one pause of the GPU from {}{}",
+                "Events span {recorded}: {before} before this{}; {} of that are one pause of the GPU from {}{}",
                 if self.after_ns > 0 { format!(", {after} after it") } else { String::new() },
                 duration(pause_ns),
                 instant(start_ns),
                 if self.is_before_record() { ", and nothing of the host was recorded before its end" } else { "" }
             ),
             _ if self.device_count > 1 => {
-                format!("{recorded} were recorded: {before} before the first work of any GPU, {after} after the last")
+                format!("Events span {recorded}: {before} before the first work of any GPU, {after} after the last")
             }
-            _ => format!("{recorded} were recorded: {before} before the GPU's first work, {after} after its last"),
+            _ => format!("Events span {recorded}: {before} before the GPU's first work, {after} after its last"),
         };
         let pages = self.device.int("last_pages_ns").map_or_else(String::new, |ns| {
             format!(

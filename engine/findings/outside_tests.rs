@@ -27,7 +27,7 @@ fn what_lies_outside_is_told_with_what_took_it() {
     assert_eq!(
         told(&facts).as_deref(),
         Some(
-            "10 s were recorded: 6 s before the GPU's first work, 3 s after its last. Of the launching thread there: \
+            "Events span 10 s: 6 s before the GPU's first work, 3 s after its last. Of the launching thread there: \
              7.2 s in host code with 50 % of its CPU samples in fill, 900 ms in cudaMalloc."
         )
     );
@@ -283,7 +283,7 @@ fn of_several_gpus_it_is_what_lies_outside_of_the_work_of_all() {
     facts.get_mut(run).set("device_count", 2_i64);
     facts.get_mut(device).set("outside_host_ns", 4_000_000_000_i64);
     let told = outside(&facts, device).map(|words| words.plain()).unwrap_or_default();
-    assert!(told.starts_with("10 s were recorded: 6 s before the first work of any GPU, 3 s after the last."));
+    assert!(told.starts_with("Events span 10 s: 6 s before the first work of any GPU, 3 s after the last."));
     let told = outside_first(&facts, device, None, true).map(|words| words.plain()).unwrap_or_default();
     assert!(told.starts_with("90 % of the 10 s that were recorded lie outside of the work of all GPUs, 4 s"));
 }

@@ -82,8 +82,9 @@ impl Source {
 }
 
 /// Facts that hold the name of a kernel or range, of entities that are neither.
-const NAMING: [(EntityKind, &str, CodeKind); 27] = [
+const NAMING: [(EntityKind, &str, CodeKind); 28] = [
     (EntityKind::Run, "failed_launch_range", CodeKind::Range),
+    (EntityKind::Run, "main_range", CodeKind::Range),
     (EntityKind::SyncGroup, "range", CodeKind::Range),
     (EntityKind::Device, "data_loading_range", CodeKind::Range),
     (EntityKind::Device, "idle_host_range", CodeKind::Range),
