@@ -52,6 +52,13 @@ pub const MAX_OPEN_RANGE_COUNT: usize = 200;
 pub const fn max_open_ranges(device_count: usize) -> usize {
     MAX_OPEN_RANGE_COUNT * USUAL_DEVICE_COUNT / at_least_usual(device_count)
 }
+/// Waits and the ranges that they end in, told apart by how long a GPU was idle there, of up to [`USUAL_DEVICE_COUNT`] GPUs: of more
+/// those with least time are told of no range.
+pub const MAX_WAIT_IN_RANGE_COUNT: usize = 16_384;
+/// How many of them are kept in a recording of so many GPUs: each has its own.
+pub const fn max_waits_in_ranges(device_count: usize) -> usize {
+    MAX_WAIT_IN_RANGE_COUNT * USUAL_DEVICE_COUNT / at_least_usual(device_count)
+}
 const fn at_least_usual(device_count: usize) -> usize {
     if device_count > USUAL_DEVICE_COUNT { device_count } else { USUAL_DEVICE_COUNT }
 }

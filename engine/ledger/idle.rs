@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::accounts::{Account, ByAccount};
+use super::after_waits::AfterWaits;
 use super::ahead::Won;
 use super::by_key::ByKey;
 use super::host_run::HostRun;
@@ -149,7 +150,7 @@ pub struct IdleReading {
     /// Host code after which the thread loads code in the same stretch: it may have compiled or read that meanwhile.
     pub host_before_load_ns: i64,
     /// The ends of waits that the device went idle in: by process, call, and label of the innermost range or [`NONE`].
-    pub after_waits: BTreeMap<(u32, NameId, u32), i64>,
+    pub after_waits: AfterWaits,
     /// Host code, launching and waits in steps of an optimizer, each moment once.
     pub optimizer_ns: i64,
     /// Ranges that explain nothing because too many were open.
@@ -255,9 +256,7 @@ impl IdleReading {
         self.queued_migration_ns += other.queued_migration_ns;
         self.beside_migrations.extend(other.beside_migrations);
         self.ranges.merge(other.ranges);
-        for (key, time) in other.after_waits {
-            *self.after_waits.entry(key).or_default() += time;
-        }
+        self.after_waits.merge(other.after_waits);
         self.host_after_sync_ns += other.host_after_sync_ns;
         self.blocked_after_sync_ns += other.blocked_after_sync_ns;
         self.host_after_copy_call_ns += other.host_after_copy_call_ns;
@@ -361,9 +360,7 @@ impl IdleReading {
     pub(super) fn take_ranges(&mut self, process: u32, reading: RangeReading) {
         let sums = reading.idle.into_sums().into_iter();
         self.ranges.extend(sums.map(|(label, idle)| ((process, label), idle)));
-        for ((call, label), time) in reading.after_waits {
-            *self.after_waits.entry((process, call, label)).or_default() += time;
-        }
+        self.after_waits.merge_of(process, reading.after_waits);
         self.optimizer_ns += reading.optimizer_ns;
         self.too_deep_count += reading.too_deep_count;
     }

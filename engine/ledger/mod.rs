@@ -10,6 +10,7 @@
 
 pub mod accounts;
 mod activity;
+pub mod after_waits;
 mod ahead;
 pub mod between_calls;
 mod by_key;

@@ -1,8 +1,9 @@
 //! Which ranges of a thread were open while a device was idle, told in the same walk that tells what the thread did.
 
 use super::accounts::Account;
+use super::after_waits::AfterWaits;
 use super::reading::{Piece, RangeIdle, RangeReading};
-use crate::limits::max_open_ranges;
+use crate::limits::{max_open_ranges, max_waits_in_ranges};
 use crate::timeline::interval::Interval;
 use crate::timeline::open::Open;
 use crate::timeline::{NONE, ThreadRanges};
@@ -78,7 +79,10 @@ impl<'timeline> OpenRanges<'timeline> {
             is_optimizer,
             since_optimizer: None,
             totals: Totals::default(),
-            reading: RangeReading::default(),
+            reading: RangeReading {
+                after_waits: AfterWaits::of(max_waits_in_ranges(device_count)),
+                ..RangeReading::default()
+            },
         }
     }
 
@@ -106,7 +110,7 @@ impl<'timeline> OpenRanges<'timeline> {
             open.label
         });
         if piece.trigger == Account::AfterSync && piece.activity == Account::IdleSync {
-            *self.reading.after_waits.entry((piece.trigger_name, innermost)).or_default() += length_ns;
+            self.reading.after_waits.add((NONE, piece.trigger_name, innermost), length_ns);
         }
     }
 
@@ -262,7 +266,7 @@ mod tests {
                     innermost_launch_ns: count(true, Some(Account::IdleLaunch)),
                 };
                 prop_assert_eq!(reading.idle.get(label).copied().unwrap_or_default(), expected);
-                let tail = reading.after_waits.get(&(7, label)).copied().unwrap_or(0);
+                let tail = reading.after_waits.get(&(NONE, 7, label)).unwrap_or(0);
                 prop_assert_eq!(tail, count(true, Some(Account::IdleSync)));
             }
         }

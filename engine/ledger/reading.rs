@@ -3,6 +3,7 @@
 use foldhash::HashMap;
 
 use super::accounts::Account;
+use super::after_waits::AfterWaits;
 use crate::timeline::NameId;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Follower;
@@ -396,9 +397,8 @@ impl RangeSums {
 pub(super) struct RangeReading {
     /// By label.
     pub(super) idle: ByLabel,
-    /// Idle time at the end of waits that the device went idle in: by the call, and the innermost label or
-    /// [`crate::timeline::NONE`].
-    pub(super) after_waits: HashMap<(NameId, u32), i64>,
+    /// Idle time at the end of waits that the device went idle in, of no process.
+    pub(super) after_waits: AfterWaits,
     /// Host code, launching and waits in steps of an optimizer, each moment once however they lie in each other.
     pub(super) optimizer_ns: i64,
     /// Ranges that explain nothing because too many were open.

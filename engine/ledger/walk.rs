@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use super::accounts::Account;
 use super::activity::Activity;
+use super::after_waits::WaitInRange;
 use super::ahead::{Done, Lead};
 use super::host::Calls;
 use super::idle::{BesideCopies, HostBesideCopies, IdleReading};
@@ -14,7 +15,7 @@ use super::open_ranges::{OPTIMIZER_STEP, OpenRanges};
 use super::queries::{Guess, Queries, Query, QueryCursor};
 use super::reading::{Drained, Piece, RangeIdle, TimeSum};
 use super::stretches::Unread;
-use crate::limits::{max_call_names, max_open_ranges};
+use crate::limits::{max_call_names, max_open_ranges, max_waits_in_ranges};
 use crate::parallel::{self, Threads};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::{Follower, Union};
@@ -24,11 +25,12 @@ use crate::timeline::{CpuSamples, LocationCursor, NONE, NameId, StackedCalls, Th
 const MAX_BATCHES: usize = 1024;
 /// Bytes that the readings of batches may take that are walked, or wait for those before them: one that takes more is walked alone.
 const MAX_WALKED_BYTES: usize = 64 << 20;
-/// What a label, a name of a call and a place take of the reading of a thread, for each device that it is asked about: in their sums
+/// What a label, a name of a call, a place, and a wait within a range take of the reading of a thread, for each device that it is asked about: in their sums
 /// by account, by what they drained, and in what finds them.
 const LABEL_BYTES: usize = size_of::<RangeIdle>() + 32;
 const NAME_BYTES: usize = size_of::<TimeSum>() + size_of::<Drained>() + 128;
 const PLACE_BYTES: usize = 128;
+const WAIT_BYTES: usize = 2 * (size_of::<WaitInRange>() + size_of::<i64>());
 
 /// What one thread has to explain of one device.
 struct Question<'all> {
@@ -145,7 +147,9 @@ fn weight(timeline: &Timeline, calls: &Calls, batch: &[&[Question<'_>]]) -> usiz
         let labels = rows(timeline.ranges.of_thread(thread)).min(timeline.ranges.labels.len());
         let names = calls.row_count(thread).min(max_call_names(timeline.devices.len()));
         let places = rows(timeline.call_locations.of_thread(thread));
-        let bytes = size_of::<IdleReading>() + labels * LABEL_BYTES + names * NAME_BYTES + places * PLACE_BYTES;
+        let waits = rows(timeline.ranges.of_thread(thread)).min(max_waits_in_ranges(timeline.devices.len()));
+        let of_ranges = labels * LABEL_BYTES + waits * WAIT_BYTES;
+        let bytes = size_of::<IdleReading>() + of_ranges + names * NAME_BYTES + places * PLACE_BYTES;
         bytes.saturating_mul(questions.len())
     };
     batch.iter().map(of_thread).fold(0, usize::saturating_add)

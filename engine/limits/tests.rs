@@ -27,6 +27,10 @@ fn of_recordings() -> Vec<Row> {
         ("different launches", vec![count(MAX_LAUNCH_SHAPE_COUNT as u64)]),
         ("threads, streams", vec![count(MAX_THREAD_COUNT as u64), count(MAX_STREAM_COUNT as u64)]),
         ("processes", vec![count(MAX_PROCESS_COUNT as u64)]),
+        (
+            "waits and the ranges that they end in",
+            vec![count(MAX_WAIT_IN_RANGE_COUNT as u64), count(USUAL_DEVICE_COUNT as u64)],
+        ),
         ("ranges open", vec![count(MAX_OPEN_RANGE_COUNT as u64), count(USUAL_DEVICE_COUNT as u64)]),
         (
             "samples of CPU call stacks, OS calls",

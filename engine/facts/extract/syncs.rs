@@ -133,7 +133,7 @@ fn drain(entity: &mut Entity, drained: Drained, ceiling: Option<i64>) {
 fn main_ranges(timeline: &Timeline, device: &DeviceContext) -> HashMap<Wait, NameId> {
     let mut times: BTreeMap<(Wait, NameId), i64> = BTreeMap::new();
     let mut whole: HashMap<Wait, i64> = HashMap::default();
-    for ((process, call, label), time) in &device.idle().after_waits {
+    for ((process, call, label), time) in device.idle().after_waits.iter() {
         let wait = (*process, *call);
         *whole.entry(wait).or_default() += time;
         if let Some(label) = timeline.ranges.labels.get(*label as usize) {

@@ -13,6 +13,7 @@ pub const CASES: &[(&str, Make)] = &[
     ("functions-called-alike", functions_called_alike),
     ("ranges-of-processes-and-gpus", ranges_of_processes_and_gpus),
     ("call-names-of-gpus", call_names_of_gpus),
+    ("waits-in-ranges-of-gpus", waits_in_ranges_of_gpus),
 ];
 
 fn run(path: &Path, sql: &str) {
@@ -142,4 +143,30 @@ fn call_names_of_gpus(path: &Path, rows: i64) {
             os_calls,
         ],
     );
+}
+
+/// All of 32 GPUs run dry in each of forty waits of different names, in each of which as many different annotations follow each other.
+fn waits_in_ranges_of_gpus(path: &Path, rows: i64) {
+    let (waits, labels) = (40, 15_500);
+    let of_wait = rows / waits;
+    let length = of_wait * 1_000;
+    write(path, 0, &[]);
+    let stems = ["Stream", "Event", "Device", "Ctx", "Thread", "GreenCtx"].map(|of| format!("{of}Synchronize"));
+    let others = ["CtxSynchronizeEx", "DeviceReset", "ThreadExit", "DevicePrimaryCtxReset"].map(str::to_owned);
+    for (id, name) in (101..).zip(
+        stems.iter().chain(&others).flat_map(|stem| ["cuda", "cu", "hip", ""].map(|prefix| format!("{prefix}{stem}"))),
+    ) {
+        run(path, &format!("INSERT INTO StringIds VALUES ({id}, '{name}')"));
+    }
+    let at = format!("((n - 1) / 32) * {length}");
+    let kernels = format!(
+        "CUPTI_ACTIVITY_KIND_KERNEL {at} + 100, {at} + 200, PID, n % 32, 1, 7, NULL, 1, 1, 1, 1, 1, 32, 1, 1, 16"
+    );
+    more(path, 32 * waits, &[&kernels]);
+    let wait = format!("CUPTI_ACTIVITY_KIND_RUNTIME (n - 1) * {length} + 150, n * {length}, TID, NULL, 100 + n, 0");
+    more(path, waits, &[&wait]);
+    let name = "char(97 + n % 26, 97 + n / 26 % 26, 97 + n / 676 % 26, 97 + n / 17576 % 26)";
+    more(path, labels, &[&format!("StringIds n + 1000, 'r' || {name}")]);
+    let ranges = format!("NVTX_EVENTS n * 1000 + 300, n * 1000 + 1290, TID, 59, NULL, 1001 + n % {labels}, 0");
+    more(path, rows, &[&ranges]);
 }
