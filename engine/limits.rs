@@ -154,11 +154,16 @@ pub const MAX_HISTORY_FILE_COUNT: usize = 10_000;
 pub const MAX_HISTORY_FINDING_COUNT: usize = 20_000;
 /// Findings of one history that are told: those that weigh and move most.
 pub const MAX_TREND_COUNT: usize = 1_000;
+/// Shares of all of them together, one for each point: of more than a thousand points fewer findings are told.
+pub const MAX_TREND_SHARE_COUNT: usize = 1_000_000;
 
 // What a project's files may hold.
 
 /// Bytes of a baseline: it holds two lines a finding.
 pub const MAX_BASELINE_BYTES: u64 = 16 * MIB;
+
+/// Findings of a baseline: ten times those that one run may have.
+pub const MAX_BASELINE_FINDING_COUNT: usize = 50_000;
 
 /// Budgets of a coldspot.toml, ignores and sources: each is held against every kernel and finding.
 pub const MAX_CONFIG_ENTRY_COUNT: usize = 1_000;

@@ -1,14 +1,16 @@
 //! Findings that are known: written down once, and folded away in later reviews.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Review;
 use super::occurrence::{Context, Occurrence};
 use crate::files::read_text;
-use crate::limits::MAX_BASELINE_BYTES;
+use crate::limits::{MAX_BASELINE_BYTES, MAX_BASELINE_FINDING_COUNT};
 use crate::rules::outcome::Severity;
 use crate::text::escape;
 use crate::text::spans::Sentence;
@@ -26,7 +28,38 @@ const SCHEMA_NAME: &str = "coldspot.baseline/";
 pub struct Baseline {
     schema: String,
     /// Sorted and without doubles, so that the file changes only where findings do.
+    #[serde(deserialize_with = "entries")]
     findings: Vec<Entry>,
+}
+
+/// What tells a baseline, and of which version it is.
+#[derive(Deserialize)]
+struct Head {
+    schema: String,
+}
+
+/// Entries of a file, as many as there can be.
+fn entries<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Entry>, D::Error> {
+    struct Entries;
+    impl<'de> Visitor<'de> for Entries {
+        type Value = Vec<Entry>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("a list of findings")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let mut entries = Vec::new();
+            while let Some(entry) = list.next_element()? {
+                if entries.len() >= MAX_BASELINE_FINDING_COUNT {
+                    return Err(A::Error::custom(format!("more than {MAX_BASELINE_FINDING_COUNT} findings")));
+                }
+                entries.push(entry);
+            }
+            Ok(entries)
+        }
+    }
+    deserializer.deserialize_seq(Entries)
 }
 
 /// One known finding.
@@ -166,16 +199,17 @@ impl Baseline {
         let text =
             read_text(path, MAX_BASELINE_BYTES).map_err(|source| BaselineError::Read { path: name.clone(), source })?;
         let wrong = |problem: String| BaselineError::Content { path: name.clone(), problem: escape::plain(&problem) };
-        let value: serde_json::Value =
-            serde_json::from_str(&text).map_err(|error| wrong(format!("is no baseline ({error})")))?;
-        match value.get("schema").and_then(serde_json::Value::as_str) {
-            Some(SCHEMA) => {}
-            Some(other) if other.starts_with(SCHEMA_NAME) => {
+        // Passed over, not kept: what stands in a stranger's file may take many times its size.
+        serde_json::from_str::<IgnoredAny>(&text).map_err(|error| wrong(format!("is no baseline ({error})")))?;
+        let head: Head = serde_json::from_str(&text).map_err(|_| wrong("is no baseline".to_owned()))?;
+        match head.schema.as_str() {
+            SCHEMA => {}
+            other if other.starts_with(SCHEMA_NAME) => {
                 return Err(wrong(format!("is of schema {other}; this coldspot reads {SCHEMA}")));
             }
             _ => return Err(wrong("is no baseline".to_owned())),
         }
-        let baseline: Self = serde_json::from_value(value).map_err(|error| wrong(format!("is damaged ({error})")))?;
+        let baseline: Self = serde_json::from_str(&text).map_err(|error| wrong(format!("is damaged ({error})")))?;
         match baseline.fault() {
             Some(fault) => Err(wrong(format!("is damaged ({fault})"))),
             None => Ok(baseline),

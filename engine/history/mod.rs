@@ -7,7 +7,7 @@ mod runs;
 use std::collections::BTreeMap;
 
 use crate::compare::median;
-use crate::limits::MAX_TREND_COUNT;
+use crate::limits::{MAX_TREND_COUNT, MAX_TREND_SHARE_COUNT};
 use crate::rules::outcome::Severity;
 use crate::text::spans::Sentence;
 
@@ -196,7 +196,7 @@ fn trends(groups: &[(Label, Vec<(f64, Recorded)>)], findings: Vec<(String, About
         by_weight.then_with(|| fingerprint(a.finding).cmp(&fingerprint(b.finding)))
     });
     // Each has a share for each point: there are as many of both as a stranger likes.
-    moving.truncate(MAX_TREND_COUNT);
+    moving.truncate(MAX_TREND_COUNT.min(MAX_TREND_SHARE_COUNT / groups.len().max(1)));
     moving.into_iter().filter_map(|moving| moving.told(&findings, groups.len())).collect()
 }
 
@@ -266,6 +266,24 @@ mod tests {
             history.points.iter().map(|point| (point.label.text(), point.run_count, point.time_ns)).collect();
         assert_eq!(points, [("bbbbbbb", 3, 21_000_000.0), ("aaaaaaa", 2, 11_000_000.0)]);
         assert_eq!((history.of, history.changes.len()), (TimeOf::Window, 0), "two points show no change");
+    }
+
+    #[test]
+    fn findings_of_many_points_are_as_many_as_their_shares_have_room_for() {
+        let told = |point_count: usize| {
+            let run = |point: usize| {
+                let found = Found { finding: (point % 900) as u32, severity: Severity::Low, share: 0.1 };
+                let label = Label::of_stem(&point.to_string());
+                let (time_ns, found) = (Some(1.0), Box::new([found]));
+                let (basis, counts) = (Basis::default(), Counts::default());
+                Recorded { label, step_ns: None, window_ns: time_ns, incomplete: None, basis, counts, found }
+            };
+            let groups: Vec<_> = (0..point_count).map(run).map(|run| (run.label.clone(), vec![(1.0, run)])).collect();
+            let about = || About { title: "A title".to_owned(), subject: Sentence::default() };
+            let findings = (0..900).map(|finding| (format!("{finding}"), about())).collect();
+            trends(&groups, findings).len()
+        };
+        assert_eq!((told(1_000), told(4_000), told(10_000)), (900, 250, 100));
     }
 
     #[test]

@@ -93,6 +93,7 @@ fn of_files() -> Vec<Row> {
                 count(MAX_HISTORY_FILE_COUNT as u64),
                 count(MAX_HISTORY_FINDING_COUNT as u64),
                 count(MAX_TREND_COUNT as u64),
+                count((MAX_TREND_SHARE_COUNT / MAX_TREND_COUNT) as u64),
             ],
         ),
     ]
@@ -130,7 +131,7 @@ fn of_people() -> Vec<Row> {
         ),
         ("a text of a rule", vec![bytes(MAX_RULE_TEXT_BYTES as u64)]),
         ("a folder of templates", vec![count(MAX_TEMPLATE_FILE_COUNT as u64)]),
-        ("a baseline", vec![bytes(MAX_BASELINE_BYTES)]),
+        ("a baseline", vec![bytes(MAX_BASELINE_BYTES), count(MAX_BASELINE_FINDING_COUNT as u64)]),
         ("an expression of a rule, a tag", vec![bytes(MAX_EXPRESSION_BYTES as u64), bytes(MAX_TAG_BYTES as u64)]),
         ("branches (`if`, `elif`)", vec![count(MAX_OPEN_BRANCH_COUNT as u64)]),
         ("brackets and filters", vec![count(MAX_TEMPLATE_NEST_COUNT as u64)]),

@@ -109,12 +109,18 @@ impl ConfigFile {
     fn is_inside(&self, relative: &str) -> bool {
         let is_below =
             Path::new(relative).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-        let path = self.folder.join(relative);
-        let target = path.ancestors().find_map(|above| above.canonicalize().ok());
-        match (target, self.folder.canonicalize()) {
-            (Some(target), Ok(folder)) => is_below && target.starts_with(folder),
-            _ => false,
+        let Ok(folder) = self.folder.canonicalize() else { return false };
+        // From the folder on, up to what is not there: from the other end a long path would be asked about once for each of its parts.
+        let mut path = self.folder.clone();
+        let mut target = folder.clone();
+        for part in Path::new(relative).components().filter(|_| is_below) {
+            path.push(part);
+            match path.canonicalize() {
+                Ok(there) => target = there,
+                Err(_) => break,
+            }
         }
+        is_below && target.starts_with(folder)
     }
 
     fn parse(name: String, folder: &Path, source: String) -> Result<Self, Faults> {

@@ -80,6 +80,36 @@ fn what_is_larger_than_any_is_not_read() {
 }
 
 #[test]
+fn what_a_baseline_does_not_need_is_not_kept() {
+    let folder = temp::folder();
+    let review = |text: String| {
+        std::fs::write(folder.path().join("known"), text).unwrap();
+        coldspot_in(folder.path(), &["review", &healthy(), "--no-config", "--baseline", "known"])
+    };
+    let known =
+        |findings: &str, more: &str| format!("{{'schema': 'coldspot.baseline/1', 'findings': [{findings}]{more}}}");
+    let known = |findings: &str, more: &str| known(findings, more).replace('\'', "\"");
+    // As a tree each of these takes half a kilobyte.
+    review(known("", &format!(", 'x': [{}0]", "{'': 0},".repeat(600_000)))).success();
+    let entries = (0..60_000).map(|id| format!("{{'fingerprint': '{id}', 'title': ''}}"));
+    review(known(&entries.collect::<Vec<_>>().join(","), "")).code(2).stderr(contains("more than 50000 findings"));
+    for (text, told) in [("[]", "is no baseline"), ("{\"schema\": 1}", "is no baseline"), ("{", "is no baseline (EOF")]
+    {
+        review(text.to_owned()).code(2).stderr(contains(told));
+    }
+    review("{\"findings\": 7, \"schema\": \"coldspot.baseline/2\"}".into())
+        .code(2)
+        .stderr(contains("baseline/2; this"));
+    review(known("{'title': ''}", "")).code(2).stderr(contains("is damaged (missing field"));
+}
+
+#[test]
+fn a_path_of_many_parts_is_not_looked_up_once_for_each() {
+    let project = Project::with(&format!("rules.dirs = ['{}']", "a/".repeat(400_000)));
+    project.review(&[]).code(2).stderr(contains("there is no folder"));
+}
+
+#[test]
 fn a_configuration_that_was_found_leads_nowhere_else() {
     let outside = temp::folder();
     let rules = outside.path().join("rules");
