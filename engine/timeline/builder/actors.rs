@@ -1,9 +1,11 @@
 //! The threads and streams that the events of all chunks refer to, up to the limits: each has tables of its own.
 
+use std::collections::BTreeSet;
+
 use foldhash::HashMap;
 
 use super::keys::{Intern, StreamKey, ThreadKey};
-use crate::limits::{MAX_STREAM_COUNT, MAX_THREAD_COUNT};
+use crate::limits::{MAX_DEVICE_COUNT, MAX_STREAM_COUNT, MAX_THREAD_COUNT};
 use crate::timeline::{NONE, Reached};
 
 /// Interns them in the order in which they are first seen.
@@ -11,6 +13,8 @@ use crate::timeline::{NONE, Reached};
 pub(super) struct Actors {
     threads: Intern<ThreadKey>,
     streams: Intern<StreamKey>,
+    /// What the processes call the devices of the streams, up to as many devices as are told apart.
+    devices: BTreeSet<i64>,
     /// The first stream of a process on what it calls a device; empty until there are too many.
     first_streams: HashMap<(Option<i64>, i64), u32>,
 }
@@ -28,6 +32,9 @@ impl Actors {
     /// its operations are dropped.
     pub(super) fn stream(&mut self, key: StreamKey, reached: &mut Reached) -> u32 {
         if let Some(index) = self.streams.index_within(key, MAX_STREAM_COUNT) {
+            if self.devices.len() < MAX_DEVICE_COUNT {
+                self.devices.insert(key.device);
+            }
             return index;
         }
         reached.merged_thread_count += 1;
@@ -47,6 +54,11 @@ impl Actors {
     /// The streams, by index.
     pub(super) fn streams(&self) -> &[StreamKey] {
         self.streams.list()
+    }
+
+    /// How many devices there are, as far as they are told apart.
+    pub(super) fn device_count(&self) -> usize {
+        self.devices.len()
     }
 
     /// Ends interning.

@@ -1,6 +1,7 @@
 //! What a builder holds: a small file can stand for many events, and for many things that events refer to.
 
 use super::Builder;
+use crate::limits::MAX_RANGE_LABEL_COUNT;
 
 /// Bytes that one of each takes until its review is written, measured on recordings of nothing else, where columns grow.
 const OPERATION_BYTES: u64 = 160;
@@ -8,6 +9,8 @@ const HOST_EVENT_BYTES: u64 = 40;
 const KERNEL_BYTES: u64 = 440;
 const NAME_BYTES: u64 = 150;
 const LABEL_BYTES: u64 = 110;
+/// What each device keeps of a label: its idle times and counts, while facts are made of them.
+const LABEL_OF_DEVICE_BYTES: u64 = 450;
 const STREAM_BYTES: u64 = 300;
 const THREAD_BYTES: u64 = 440;
 /// A kernel's text stands for its name, its full name and its function.
@@ -32,7 +35,9 @@ impl Builder {
             + timeline.overheads.name.len()
             + timeline.thread_states.thread.len()
             + self.scheduler.thread.len();
+        let label_count = self.labels.list().len().min(MAX_RANGE_LABEL_COUNT / self.actors.device_count().max(1));
         let parts = [
+            (label_count * self.actors.device_count(), LABEL_OF_DEVICE_BYTES),
             (operation_count, OPERATION_BYTES),
             (host_event_count, HOST_EVENT_BYTES),
             (self.kernels.list().len(), KERNEL_BYTES),

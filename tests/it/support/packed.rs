@@ -19,6 +19,7 @@ pub const CASES: &[(&str, Make)] = &[
     ("packed-geometries", packed_geometries),
     ("packed-kernels", packed_kernels),
     ("packed-frames", packed_frames),
+    ("packed-frames-of-gpus", packed_frames_of_gpus),
     ("packed-metadata", packed_metadata),
     ("broken-in-broken", broken_in_broken),
     ("stray-quotes", stray_quotes),
@@ -70,6 +71,29 @@ fn packed_names(path: &Path, rows: i64) {
 
 fn packed_streams(path: &Path, rows: i64) {
     pack(path, rows * 60, |number| kernel(number, "k", number, 1));
+}
+
+/// Frames of as many functions, two hundred in each other, while two GPUs wait for what they launch.
+fn packed_frames_of_gpus(path: &Path, rows: i64) {
+    pack(path, rows * 15, |number| {
+        let (stack, depth) = (number / 200, number % 200);
+        let start = stack * 1_000 + depth;
+        let frame = format!(
+            r#",{{"ph":"X","cat":"python_function","name":"lib{depth}/x.py({depth}): f{stack}","pid":9,"tid":5,"ts":{start},"dur":{}}}"#,
+            999 - 2 * depth
+        );
+        if depth > 0 {
+            return frame;
+        }
+        let launched = (0..2).map(|gpu| {
+            let (id, at) = (stack * 2 + gpu + 1, stack * 1_000 + 300 + gpu);
+            format!(
+                r#",{{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":9,"tid":5,"ts":{at},"dur":1,"args":{{"correlation":{id}}}}},{{"ph":"X","cat":"kernel","name":"k","pid":{gpu},"tid":7,"ts":{},"dur":400,"args":{{"device":{gpu},"stream":7,"correlation":{id}}}}}"#,
+                at + 200
+            )
+        });
+        frame + &launched.collect::<String>()
+    });
 }
 
 fn packed_threads(path: &Path, rows: i64) {
