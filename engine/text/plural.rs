@@ -28,6 +28,7 @@ const NOUNS: [(&str, &str); 48] = [
     ("nodes", "node"),
     ("operations", "operation"),
     ("operators", "operator"),
+    ("parameters", "parameter"),
     ("passes", "pass"),
     ("pieces", "piece"),
     ("processes", "process"),
