@@ -42,6 +42,23 @@ pub struct KernelTuning {
 }
 
 impl KernelTuning {
+    /// A tuning that begins with a block of trials; where it is tuned anew, with what the tuner launches before them too.
+    fn of(kernel: NameId, shape: u32, block: &Block, is_anew: bool) -> Self {
+        let led = block.led.last.filter(|(geometry, _)| is_anew && *geometry == block.geometry);
+        let start_ns = led.map_or(block.device.start, |(_, start_ns)| start_ns.min(block.device.start));
+        let device = Interval::new(start_ns, block.device.end);
+        let geometries = HashSet::from_iter([block.geometry]);
+        let launched = block.launched;
+        Self { kernel, shape, device, trial_count: block.trial_count, geometries, launched }
+    }
+
+    fn goes_on(&mut self, block: &Block) {
+        self.device.end = block.device.end;
+        self.trial_count += block.trial_count;
+        self.geometries.insert(block.geometry);
+        self.launched = block.launched.map(|launched| both(self.launched, launched)).or(self.launched);
+    }
+
     /// Takes the pauses on both sides as its own, with copies right beside the first and the last: the tuner prepares trials, and looks at
     /// what they took.
     fn reach_out(&mut self, device: &DeviceOps) {
@@ -68,55 +85,123 @@ struct Fill {
     size: i64,
 }
 
+/// Trials in one launch shape that follow each other, with what was launched before them.
+#[derive(Debug)]
+struct Block {
+    geometry: u32,
+    /// From the first fill to the end of the last launch.
+    device: Interval,
+    trial_count: usize,
+    /// When the first of them was launched, and the last.
+    launched: Option<Interval>,
+    /// The launches of the kernel without a fill right before the first.
+    led: Led,
+}
+
+/// Launches of a kernel without a fill, between two trials: the tuner's own, as it tries whether the kernel runs and warms up, or the
+/// program's.
+#[derive(Debug, Default)]
+struct Led {
+    count: usize,
+    /// The launch shape of the last, and where those of one shape begin that end with it.
+    last: Option<(u32, i64)>,
+    /// Whether they have several.
+    is_mixed: bool,
+}
+
+impl Led {
+    fn takes(&mut self, geometry: u32, start_ns: i64) {
+        self.count += 1;
+        if self.last.is_none_or(|(last, _)| last != geometry) {
+            self.is_mixed = self.last.is_some();
+            self.last = Some((geometry, start_ns));
+        }
+    }
+
+    /// Whether some of them have another shape than the trials that follow.
+    fn has_other_than(&self, geometry: u32) -> bool {
+        self.is_mixed || self.last.is_some_and(|(last, _)| last != geometry)
+    }
+}
+
 /// Of one stream, what may be the trials of a kernel.
 #[derive(Debug)]
 struct Open {
     fill: Fill,
     /// When a fill began behind which nothing was launched yet.
     filled_ns: Option<i64>,
-    tuning: KernelTuning,
+    kernel: NameId,
+    shape: u32,
+    blocks: Vec<Block>,
+    /// What was launched since the last trial.
+    led: Led,
     /// Other kernels since the last trial.
     between_count: usize,
 }
 
 impl Open {
     fn new(fill: Fill, start_ns: i64) -> Self {
-        let tuning = KernelTuning {
-            kernel: NONE,
-            shape: NONE,
-            device: Interval::new(start_ns, start_ns),
-            trial_count: 0,
-            geometries: HashSet::default(),
-            launched: None,
-        };
-        Self { fill, filled_ns: Some(start_ns), tuning, between_count: 0 }
+        let blocks = Vec::new();
+        let led = Led::default();
+        Self { fill, filled_ns: Some(start_ns), kernel: NONE, shape: NONE, blocks, led, between_count: 0 }
     }
 
     /// Takes a kernel that fills nothing; returns whether it may still be trials.
     fn takes(&mut self, timeline: &Timeline, op: Op) -> bool {
         let shape = timeline.kernels.shape_of(op.index);
-        let is_filled = self.filled_ns.take().is_some();
-        if is_filled && self.tuning.kernel == NONE {
-            self.tuning.kernel = shape.full_name;
-            self.tuning.shape = timeline.kernels.shape.get(op.index as usize).copied().unwrap_or(NONE);
+        let filled_ns = self.filled_ns.take();
+        if filled_ns.is_some() && self.kernel == NONE {
+            self.kernel = shape.full_name;
+            self.shape = timeline.kernels.shape.get(op.index as usize).copied().unwrap_or(NONE);
         }
-        if shape.full_name != self.tuning.kernel {
+        if shape.full_name != self.kernel {
             self.between_count += 1;
             return self.between_count <= MOST_BETWEEN;
         }
-        if is_filled {
-            self.between_count = 0;
-            self.tuning.device.end = op.end;
-            self.tuning.trial_count += 1;
-            self.tuning.geometries.insert(shape.geometry);
-            if let Some(at) = op.call(timeline).and_then(|call| timeline.api.times.get(call as usize)) {
-                // Streams need not run in the order of the calls.
-                let known = self.tuning.launched.unwrap_or(at);
-                self.tuning.launched = Some(Interval::new(known.start.min(at.start), known.end.max(at.end)));
-            }
+        match filled_ns {
+            Some(filled_ns) => self.tries(timeline, op, shape.geometry, filled_ns),
+            None => self.led.takes(shape.geometry, op.start),
         }
         true
     }
+
+    fn tries(&mut self, timeline: &Timeline, op: Op, geometry: u32, filled_ns: i64) {
+        self.between_count = 0;
+        let led = std::mem::take(&mut self.led);
+        let is_on = |block: &Block| block.geometry == geometry && !led.has_other_than(geometry);
+        if !self.blocks.last().is_some_and(is_on) {
+            let device = Interval::new(filled_ns, op.end);
+            self.blocks.push(Block { geometry, device, trial_count: 0, launched: None, led });
+        }
+        let Some(block) = self.blocks.last_mut() else { return };
+        block.device.end = op.end;
+        block.trial_count += 1;
+        if let Some(at) = op.call(timeline).and_then(|call| timeline.api.times.get(call as usize)) {
+            block.launched = Some(both(block.launched, at));
+        }
+    }
+
+    /// What was tried, a tuning each. A tuner goes from shape to shape with no launch between but its own first one of the next shape;
+    /// where another lies between, the program has used what was found, and it is tuned anew.
+    fn tunings(self) -> Vec<KernelTuning> {
+        let led = self.blocks.iter().skip(1).map(|block| block.led.count);
+        let usual_count = led.min().unwrap_or(0);
+        let mut tunings: Vec<KernelTuning> = Vec::new();
+        for (nth, block) in self.blocks.into_iter().enumerate() {
+            let is_anew = nth > 0 && (block.led.count > usual_count || block.led.has_other_than(block.geometry));
+            match tunings.last_mut().filter(|_| !is_anew) {
+                Some(tuning) => tuning.goes_on(&block),
+                None => tunings.push(KernelTuning::of(self.kernel, self.shape, &block, is_anew)),
+            }
+        }
+        tunings.retain(|tuning| tuning.trial_count >= LEAST_TRIAL_COUNT);
+        tunings
+    }
+}
+
+/// From the first of what is known to the last: streams need not run in the order of the calls.
+fn both(known: Option<Interval>, more: Interval) -> Interval {
+    known.map_or(more, |known| Interval::new(known.start.min(more.start), known.end.max(more.end)))
 }
 
 /// The tunings of kernels within the window of a device, in time order.
@@ -148,11 +233,7 @@ fn fills(timeline: &Timeline) -> Vec<Option<Fill>> {
 /// All runs of launches behind fills that are long enough.
 fn runs_of_trials(timeline: &Timeline, device: &DeviceOps, fills: &[Option<Fill>]) -> Vec<KernelTuning> {
     let mut found = Vec::new();
-    let mut keep = |open: Open| {
-        if open.tuning.trial_count >= LEAST_TRIAL_COUNT {
-            found.push(open.tuning);
-        }
-    };
+    let mut keep = |open: Open| found.extend(open.tunings());
     let mut streams: HashMap<u32, Open> = HashMap::default();
     for op in device.in_window() {
         let stream = op.stream(timeline);

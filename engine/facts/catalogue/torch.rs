@@ -294,6 +294,13 @@ pub(super) const TORCH: &[Fact] = &[
         Incomparable,
         "The kernel among those tried whose trials take longest.",
     ),
+    fact(
+        "kernel_tuning_step_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "Steps in which such trials of a kernel end; absent where no ranges tell steps.",
+    ),
     fact("kernel_tuning_kernel_count", Int, CudaApi, Intensive, "How many kernels are tried so."),
     fact(
         "kernel_tuning_grid_count",

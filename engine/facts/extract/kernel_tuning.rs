@@ -2,10 +2,11 @@
 
 use foldhash::{HashMap, HashSet};
 
+use super::phases::are_marked;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Account, OpKind};
-use crate::steps::{KernelTuning, kernel_tunings};
+use crate::steps::{KernelTuning, Step, kernel_tunings};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 use crate::timeline::{NONE, NameId};
@@ -30,6 +31,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set_some("kernel_tuning_kernel", shape.map(|shape| timeline.name(shape.name).to_owned()));
         let geometries: HashSet<u32> = own().flat_map(|tuning| tuning.geometries.iter().copied()).collect();
         facts.set("kernel_tuning_grid_count", geometries.len() as i64);
+    }
+    if let Some(steps) = device.told.steps.as_ref().filter(|steps| are_marked(steps)) {
+        let is_tried = |step: &&Step| tunings.iter().any(|tuning| step.device.start < tuning.device.end && tuning.device.end <= step.device.end);
+        facts.set("kernel_tuning_step_count", steps.steps.iter().filter(is_tried).count() as i64);
     }
     facts.set("kernel_tuning_longest_ns", longest.device.len_ns());
     facts.set("kernel_tuning_longest_start_ns", longest.device.start);
