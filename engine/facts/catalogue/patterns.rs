@@ -334,6 +334,13 @@ pub(super) const TURNS: &[Fact] = &[
     fact("host_wait_turn_count", Int, DeviceInfo, Extensive, "The same, where the host waits in between."),
     fact("host_wait_turn_ns", Int, DeviceInfo, Extensive, "What is won when all these run at the same time."),
     fact(
+        "host_wait_turn_idle_ns",
+        Int,
+        DeviceInfo,
+        ExtensiveWithGaps,
+        "For how long the device is idle before these turns, behind the waits of the host: between those of a row, and before a row that follows another so.",
+    ),
+    fact(
         "host_wait_turn_longest_ns",
         Int,
         DeviceInfo,

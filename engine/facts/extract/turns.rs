@@ -29,6 +29,8 @@ struct Turns {
     count: i64,
     /// What is won when they run at the same time.
     ns: i64,
+    /// For how long the device is idle between them, and before a row that follows another of the same cause.
+    idle_ns: i64,
     /// The row of turns that wins most, if there is one.
     longest: Option<Interval>,
     longest_won_ns: i64,
@@ -38,6 +40,7 @@ impl Turns {
     fn add(&mut self, more: Self) {
         self.count += more.count;
         self.ns = self.ns.saturating_add(more.ns);
+        self.idle_ns = self.idle_ns.saturating_add(more.idle_ns);
         if more.longest_won_ns > self.longest_won_ns {
             (self.longest, self.longest_won_ns) = (more.longest, more.longest_won_ns);
         }
@@ -156,9 +159,17 @@ struct Group {
     parts: Vec<Part>,
     /// What kept each from the one before; `None` as long as there is but one.
     cause: Option<Cause>,
+    /// For how long the device was idle between them, and before the first where it waits for another row in the same way.
+    idle_ns: i64,
 }
 
 impl Group {
+    /// The row that begins with what waits for the last of this one.
+    fn next_row(&self, cause: Cause, idle_ns: i64) -> Self {
+        let goes_on = cause != Cause::Unknown && self.cause == Some(cause);
+        Self { idle_ns: if goes_on { idle_ns } else { 0 }, ..Self::default() }
+    }
+
     /// Whether an operation that begins after all of these would fit beside them, and is kept apart for the same reason.
     fn takes(&self, part: Part, cause: Cause, sm_count: i64) -> bool {
         let blocks = self.parts.iter().map(|part| part.blocks()).fold(part.blocks(), i64::saturating_add);
@@ -192,10 +203,11 @@ impl Group {
     fn turns(&self) -> Turns {
         let (Some(first), Some(last)) = (self.parts.first(), self.parts.last()) else { return Turns::default() };
         let lengths = || self.parts.iter().map(|part| part.run.len_ns);
-        // What lies between them is not won: the host may have been late.
+        // What lies between them is told apart: the host may have been late.
         let ns = lengths().fold(0, i64::saturating_add) - lengths().max().unwrap_or(0);
         let row = Interval { start: first.first.start, end: last.run.last.end };
-        Turns { count: self.parts.len() as i64 - 1, ns, longest: Some(row), longest_won_ns: ns }
+        let count = self.parts.len() as i64 - 1;
+        Turns { count, ns, idle_ns: self.idle_ns, longest: Some(row), longest_won_ns: ns }
     }
 }
 
@@ -239,7 +251,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let mut turns = ByCause::default();
     let mut group = Group::default();
     let (mut has_legacy_between, mut legacy_upload, mut busy_until) = (false, None, i64::MIN);
+    let mut all_until = i64::MAX;
     for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
+        let idle_ns = op.start.saturating_sub(all_until).max(0);
+        all_until = op.end.max(if all_until == i64::MAX { op.end } else { all_until });
         if kind(op.stream(timeline)) == Some(StreamKind::Default) {
             has_legacy_between = true;
             legacy_upload = upload_call(timeline, op).or(legacy_upload);
@@ -275,14 +290,16 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         }
         if last.is_some() && group.takes(part, cause, sm_count) {
             group.cause = Some(cause);
+            group.idle_ns += idle_ns;
         } else {
             turns.add(&group);
-            group = Group::default();
+            group = group.next_row(cause, idle_ns);
         }
         group.parts.push(part);
         (has_legacy_between, legacy_upload) = (false, None);
     }
     turns.add(&group);
+    facts.set("host_wait_turn_idle_ns", turns.host.idle_ns);
     for (name, turns) in [("legacy_stream", turns.legacy), ("host_wait", turns.host), ("event", turns.event)] {
         facts.set(&format!("{name}_turn_count"), turns.count);
         facts.set(&format!("{name}_turn_ns"), turns.ns);
