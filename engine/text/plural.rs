@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::number;
 
 /// What rules count: a noun of theirs ends in one of these.
-const NOUNS: [(&str, &str); 48] = [
+const NOUNS: [(&str, &str); 49] = [
     ("allocations", "allocation"),
     ("blocks", "block"),
     ("broadcasts", "broadcast"),
