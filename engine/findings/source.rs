@@ -108,6 +108,7 @@ const NAMING: [(EntityKind, &str, CodeKind); 28] = [
     (EntityKind::Device, "written_attention_kernel", CodeKind::Kernel),
     (EntityKind::Device, "recomputed_kernel", CodeKind::Kernel),
     (EntityKind::Device, "kernel_tuning_kernel", CodeKind::Kernel),
+    (EntityKind::Device, "before_load_kernel", CodeKind::Kernel),
     (EntityKind::Device, "tiny_kernel_storm_kernel", CodeKind::Kernel),
     (EntityKind::Device, "underfilled_kernel", CodeKind::Kernel),
     (EntityKind::Device, "tensor_copy_kernel", CodeKind::Kernel),
@@ -123,6 +124,10 @@ struct Line<'a> {
     is_in_project: bool,
     /// What comes from it.
     words: &'static str,
+    /// Whether that is the host code that the device waits for.
+    is_of_host: bool,
+    /// The next line, with its share.
+    second: Option<(&'a str, f64)>,
 }
 
 /// Of an entity: that of its own calls; else that of what the finding claims.
@@ -151,6 +156,8 @@ fn of_calls(entity: &Entity) -> Option<Line<'_>> {
         share: share(entity, "source_share")?,
         is_in_project: entity.get("is_source_in_project") == Some(&FactValue::Bool(true)),
         words,
+        is_of_host: false,
+        second: None,
     })
 }
 
@@ -164,6 +171,8 @@ fn of_account<'a>(entity: &'a Entity, stem: &str) -> Option<Line<'a>> {
         share: share(entity, &format!("{stem}_source_share"))?,
         is_in_project: entity.get(&format!("is_{stem}_source_in_project")) == Some(&FactValue::Bool(true)),
         words: "Most of it in ",
+        is_of_host: stem == "idle_host",
+        second: entity.text(&format!("{stem}_second_source")).zip(share(entity, &format!("{stem}_second_source_share"))),
     })
 }
 
@@ -189,7 +198,14 @@ pub(super) fn evidence(entity: &Entity, info: &RuleInfo, found: &Match) -> Optio
     let is_all = line.share >= 0.9995;
     let part = if is_all { String::new() } else { format!(" ({} of the time)", percent(line.share)) };
     let words = if is_all { line.words.replace("Most", "All") } else { line.words.to_owned() };
-    Some(Sentence::default().own(&words).code(&line.place).own(&format!("{part}.")))
+    // Where the finding names the function as a range, that is with all that it calls.
+    let is_named = line.line.zip(entity.text("idle_host_range")).is_some_and(|((file, number), range)| {
+        range.strip_prefix(file).is_some_and(|rest| rest.starts_with(&format!("({number}): ")))
+    });
+    let itself = if is_named && line.is_of_host { " itself" } else { "" };
+    let sentence = Sentence::default().own(&words).code(&line.place).own(&format!("{itself}{part}"));
+    let Some((second, share)) = line.second else { return Some(sentence.own(".")) };
+    Some(sentence.own(", then in ").code(second).own(&format!(" ({}).", percent(share))))
 }
 
 /// The subject itself where it is a kernel, a range or a step; then the kernels and ranges that the finding

@@ -149,6 +149,8 @@ pub struct IdleReading {
     pub host_after_copy_call_ns: i64,
     /// Host code after which the thread loads code in the same stretch: it may have compiled or read that meanwhile.
     pub host_before_load_ns: i64,
+    /// The same by stretch: when what ends it begins, and how long.
+    pub host_before_loads: Vec<(i64, i64)>,
     /// The ends of waits that the device went idle in: by process, call, and label of the innermost range or [`NONE`].
     pub after_waits: AfterWaits,
     /// Host code, launching and waits in steps of an optimizer, each moment once.
@@ -230,6 +232,14 @@ impl IdleReading {
         }
     }
 
+    /// Adds host code before code is loaded, in a stretch that ends then.
+    pub(super) fn add_before_load(&mut self, end: i64, host_ns: i64) {
+        self.host_before_load_ns += host_ns;
+        if host_ns > 0 {
+            self.host_before_loads.push((end, host_ns));
+        }
+    }
+
     /// Takes in what was read on another thread.
     pub(super) fn merge(&mut self, other: Self) {
         for (account, sum) in self.sums.iter_mut() {
@@ -261,6 +271,7 @@ impl IdleReading {
         self.blocked_after_sync_ns += other.blocked_after_sync_ns;
         self.host_after_copy_call_ns += other.host_after_copy_call_ns;
         self.host_before_load_ns += other.host_before_load_ns;
+        self.host_before_loads.extend(other.host_before_loads);
         self.in_slow_steps.add(&other.in_slow_steps);
         self.host_and_rounds.merge(other.host_and_rounds);
         for (account, sum) in self.in_stretches.iter_mut() {

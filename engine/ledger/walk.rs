@@ -387,7 +387,7 @@ impl<'all> Cursor<'all> {
                 self.host_ns += part.len_ns();
                 self.reading.host_and_rounds.add(part, &mut self.rounds);
             }
-            Account::IdleLoad => self.reading.host_before_load_ns += std::mem::take(&mut self.host_ns),
+            Account::IdleLoad => self.reading.add_before_load(query.stretch.end, std::mem::take(&mut self.host_ns)),
             Account::IdleLaunch => {
                 self.reading.storm_launch_ns += self.storms.overlap_ns(part);
                 self.reading.host_and_rounds.launch_ns += self.rounds.overlap_ns(part);

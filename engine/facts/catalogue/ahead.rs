@@ -56,6 +56,21 @@ pub(super) const AHEAD: &[Fact] = &[
         "The part of idle_host_ns behind which the launching thread loads code in the same idle stretch. Compiling and reading of compiled code, which no call records, are among it.",
     ),
     fact(
+        "before_load_kernel",
+        Text,
+        CudaApi,
+        Incomparable,
+        "The kernel before whose launches most of that host code lies, where a kernel ends the idle stretch. What has one full name counts as one kernel. Absent, as what follows, without any.",
+    ),
+    fact(
+        "before_load_kernel_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "Before how many of its launches the host so runs code and then loads code.",
+    ),
+    fact("before_load_kernel_host_ns", Int, CudaApi, ExtensiveWithGaps, "How long that host code is."),
+    fact(
         "launch_bound_ns",
         Int,
         CudaApi,

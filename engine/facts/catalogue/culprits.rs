@@ -3,7 +3,7 @@
 use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
-use crate::timeline::Capability::{CpuSamples, CudaApi, OsRuntime};
+use crate::timeline::Capability::{CallStacks, CpuSamples, CudaApi, OsRuntime};
 use crate::timeline::peers::PEER_LIBRARIES;
 
 pub(super) const CULPRITS: &[Fact] = &[
@@ -80,6 +80,14 @@ pub(super) const CULPRITS: &[Fact] = &[
         Intensive,
         "About the part of that host code in which the thread ran on a CPU: its samples, each for the median time between two, at most 1; 1 from 20 % on where the scheduler's record tells when it ran. Absent with fewer than 8 samples.",
     ),
+    fact(
+        "idle_host_second_source",
+        Text,
+        CallStacks,
+        Incomparable,
+        "The line of the program's own code that holds most of idle_host_ns beside idle_host_source. Absent where it holds less than a fifth, and without that.",
+    ),
+    fact("idle_host_second_source_share", Float, CallStacks, Intensive, "The part of it that lies in that line."),
     fact(
         "idle_host_function",
         Text,

@@ -100,18 +100,18 @@ pub(super) const REPLAY: &[Fact] = &[
         "How often the host waits for the device between launches of a step, in the mean, with launches before and after in that step. A CUDA graph ends at each such wait.",
     ),
     fact(
-        "piece_turn_count",
+        "piece_choice_count",
         Int,
         CudaApi,
         Intensive,
-        "Turns in a step of a loop over pieces of data, in each of which the host reads back how many elements kernels chose. Absent where fewer than 16 of a step are.",
+        "How often in a step the host reads back how many elements kernels chose, as a loop over pieces of data makes it. A turn of that loop may choose several times. Absent where fewer than 16 of a step are.",
     ),
     fact(
-        "piece_turn_launch_count",
+        "piece_choice_launch_count",
         Int,
         CudaApi,
         Intensive,
-        "Calls that launch from one such turn to the next, the median. Absent with that.",
+        "Calls that launch from one such choice to the next, the median. Absent with that.",
     ),
     fact(
         "piece_step_launch_count",

@@ -2,10 +2,13 @@
 
 use std::cmp::Reverse;
 
+use foldhash::HashMap;
+
 use super::by_index::ByIndex;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::{Account, Activity};
+use crate::ledger::{Account, Activity, OpKind};
+use crate::timeline::NameId;
 use crate::timeline::api::ApiClass;
 use crate::timeline::union::Follower;
 
@@ -25,6 +28,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("idle_blocked_after_sync_ns", idle.blocked_after_sync_ns);
     facts.set("idle_host_after_copy_call_ns", idle.host_after_copy_call_ns);
     facts.set("idle_host_before_load_ns", idle.host_before_load_ns);
+    before_loads(context, device, facts);
     let launching = idle.sums[Account::IdleLaunch];
     facts.set("launch_bound_ns", launching.sum_ns - idle.waited_launch_ns);
     facts.set("idle_launch_stretch_count", idle.in_stretches[Account::IdleLaunch].count);
@@ -35,6 +39,30 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set_some("host_call_longest", longest.filter(|(ns, _)| *ns > 0).map(|(_, name)| name.0));
     }
     facts.set_some("launch_to_start_median_ns", device.passed(context).launch_to_start_median_ns);
+}
+
+/// The kernel before whose launches the host runs code and loads code the most.
+fn before_loads(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let timeline = context.timeline;
+    let ops = device.ops.list();
+    let mut of_kernels: HashMap<NameId, (i64, i64, NameId)> = HashMap::default();
+    let mut stretches = device.idle().host_before_loads.clone();
+    stretches.sort_unstable();
+    for of_stretch in stretches.chunk_by(|(one, _), (other, _)| one == other) {
+        let Some((end, _)) = of_stretch.first() else { continue };
+        let next = ops.get(ops.partition_point(|op| op.start < *end));
+        let Some(op) = next.filter(|op| op.start == *end && op.kind == OpKind::Kernel) else { continue };
+        let shape = timeline.kernels.shape_of(op.index);
+        let (ns, count, _) = of_kernels.entry(shape.full_name).or_insert((0, 0, shape.name));
+        *ns = of_stretch.iter().fold(*ns, |sum, (_, ns)| sum.saturating_add(*ns));
+        *count += 1;
+    }
+    let most = of_kernels.into_iter().max_by_key(|(full, (ns, ..))| (*ns, Reverse(*full)));
+    if let Some((_, (ns, count, name))) = most {
+        facts.set("before_load_kernel", timeline.name(name));
+        facts.set("before_load_kernel_count", count);
+        facts.set("before_load_kernel_host_ns", ns);
+    }
 }
 
 /// Of a time the part that another time is of a whole.

@@ -98,8 +98,8 @@ fn set(replay: &Bounded<'_, '_>, facts: &mut Entity) {
     facts.set("replay_inner_wait_count", replay.inner_wait_count().round() as i64);
     facts.set("lower_precision_halves_others", replay.lower_precision_halves_others());
     if let Some(pieces) = replay.piece_loop() {
-        facts.set("piece_turn_count", pieces.turn_count as i64);
-        facts.set("piece_turn_launch_count", pieces.turn_launch_count);
+        facts.set("piece_choice_count", pieces.choice_count as i64);
+        facts.set("piece_choice_launch_count", pieces.choice_launch_count);
         facts.set("piece_step_launch_count", pieces.step_launch_count as i64);
     }
     for change in Change::ALL {

@@ -19,6 +19,8 @@ use crate::timeline::{NameId, SourceLocation, Timeline};
 
 /// A line with a smaller part of the time is not where it comes from.
 const MIN_SHARE: f64 = 0.5;
+/// A second line is told with a part as large as this.
+const MIN_SECOND_SHARE: f64 = 0.2;
 
 /// A function that holds this part of the window at once encloses it, and one in it that holds this part of an account tells more.
 const ENCLOSING_SHARE: f64 = 0.9;
@@ -43,6 +45,22 @@ pub(super) fn of_idle(timeline: &Timeline, device: &DeviceContext, facts: &mut E
         let lines: Vec<(u32, i64)> = lines.map(|((_, location), ns)| (*location, *ns)).collect();
         let whole_ns = device.account_ns(account).saturating_sub(device.idle().in_loading[account]);
         main_of((timeline, device), account, (&lines, whole_ns), account.source(), facts);
+        if account == Account::IdleHost {
+            second_of(timeline, (lines, whole_ns), facts);
+        }
+    }
+}
+
+/// Beside the line that most host code lies in, the next one, where it holds much as well.
+fn second_of(timeline: &Timeline, (mut lines, whole_ns): (Vec<(u32, i64)>, i64), facts: &mut Entity) {
+    lines.sort_unstable_by_key(|(location, ns)| (Reverse(*ns), *location));
+    let place = |nth: usize| lines.get(nth).and_then(|(location, _)| timeline.call_locations.get(*location));
+    let is_first_told = place(0).is_some_and(|first| facts.text("idle_host_source") == Some(&first.to_string()));
+    let Some((second, (_, ns))) = place(1).zip(lines.get(1)).filter(|_| is_first_told) else { return };
+    let share = *ns as f64 / whole_ns.max(1) as f64;
+    if share >= MIN_SECOND_SHARE {
+        facts.set("idle_host_second_source", second.to_string());
+        facts.set("idle_host_second_source_share", share.min(1.0));
     }
 }
 

@@ -53,10 +53,10 @@ impl Loops {
 /// A loop over pieces of data, in each turn of which the host asks how many elements are of one piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PieceLoop {
-    /// Its turns in a step, in the mean.
-    pub turn_count: usize,
+    /// How often it asks in a step, in the mean: a turn may ask several times.
+    pub choice_count: usize,
     /// Calls that launch from one question to the next, the median.
-    pub turn_launch_count: i64,
+    pub choice_launch_count: i64,
     /// Calls that launch in a step, in the mean, those beside the loop as well.
     pub step_launch_count: usize,
 }
@@ -202,6 +202,10 @@ impl Play<'_> {
             // Where sizes are known, work on many pieces can be one launch.
             self.graph(extent, setting);
         }
+        if is_loop && extent == Extent::Ceiling {
+            // What each launch takes beside its data goes with the launches.
+            self.set_runs(|_, op, run_ns| (op.kind == OpKind::Kernel).then(|| data_ns(run_ns)));
+        }
     }
 
     /// The reads of a thread that tell the host how many elements were chosen, each with the calls around it.
@@ -224,8 +228,8 @@ impl Play<'_> {
             of_turns.extend(reads.windows(2).map(|pair| launches(&part.calls[pair[0]..pair[1]]) as i64));
         }
         (step_count > 0 && choice_count >= MIN_READS_OF_LOOP * step_count).then(|| PieceLoop {
-            turn_count: choice_count / step_count,
-            turn_launch_count: median(of_turns.into_iter()),
+            choice_count: choice_count / step_count,
+            choice_launch_count: median(of_turns.into_iter()),
             step_launch_count: launches(&part.calls) / step_count,
         })
     }

@@ -137,7 +137,7 @@ fn who_chooses_for_one_piece_of_data_after_the_other_can_do_so_for_all_at_once()
     let count = |name| choices(24).fact(name);
     // A turn asks with a kernel that selects, after twelve that work; behind the loop a step launches one more.
     assert_eq!(
-        (count("piece_turn_count"), count("piece_turn_launch_count"), count("piece_step_launch_count")),
+        (count("piece_choice_count"), count("piece_choice_launch_count"), count("piece_step_launch_count")),
         (24.0, 13.0, 24.0 * 13.0 + 1.0)
     );
 }
