@@ -82,7 +82,7 @@ impl Source {
 }
 
 /// Facts that hold the name of a kernel or range, of entities that are neither.
-const NAMING: [(EntityKind, &str, CodeKind); 28] = [
+const NAMING: [(EntityKind, &str, CodeKind); 29] = [
     (EntityKind::Run, "failed_launch_range", CodeKind::Range),
     (EntityKind::Run, "main_range", CodeKind::Range),
     (EntityKind::SyncGroup, "range", CodeKind::Range),
