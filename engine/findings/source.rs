@@ -172,7 +172,9 @@ fn of_account<'a>(entity: &'a Entity, stem: &str) -> Option<Line<'a>> {
         is_in_project: entity.get(&format!("is_{stem}_source_in_project")) == Some(&FactValue::Bool(true)),
         words: "Most of it in ",
         is_of_host: stem == "idle_host",
-        second: entity.text(&format!("{stem}_second_source")).zip(share(entity, &format!("{stem}_second_source_share"))),
+        second: entity
+            .text(&format!("{stem}_second_source"))
+            .zip(share(entity, &format!("{stem}_second_source_share"))),
     })
 }
 

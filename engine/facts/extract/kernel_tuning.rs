@@ -33,7 +33,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("kernel_tuning_grid_count", geometries.len() as i64);
     }
     if let Some(steps) = device.told.steps.as_ref().filter(|steps| are_marked(steps)) {
-        let is_tried = |step: &&Step| tunings.iter().any(|tuning| step.device.start < tuning.device.end && tuning.device.end <= step.device.end);
+        let is_tried = |step: &&Step| {
+            tunings.iter().any(|tuning| step.device.start < tuning.device.end && tuning.device.end <= step.device.end)
+        };
         facts.set("kernel_tuning_step_count", steps.steps.iter().filter(is_tried).count() as i64);
     }
     facts.set("kernel_tuning_longest_ns", longest.device.len_ns());
