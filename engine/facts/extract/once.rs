@@ -16,7 +16,7 @@ use crate::ledger::{Activity, Op, OpKind};
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::KernelShape;
 use crate::timeline::interval::Interval;
-use crate::timeline::{NONE, NameId, Timeline};
+use crate::timeline::{NONE, NameId, Timeline, Times};
 
 /// With more threads that launch, nobody asks which they are.
 pub(super) const MAX_LAUNCHING_THREADS: usize = 8;
@@ -27,13 +27,13 @@ pub(super) struct OfRecording {
     api_names: OnceLock<Vec<(NameId, i64)>>,
     optimizer_steps: OnceLock<OptimizerSteps>,
     /// By process.
-    telling_calls: OnceLock<Vec<Vec<u32>>>,
+    telling_calls: OnceLock<Vec<Rising>>,
     range_names: OnceLock<NameOrder>,
     compiled: OnceLock<CompiledNames>,
     /// By device.
     communication: OnceLock<Vec<late_gpus::ByName>>,
     /// The same calls by start.
-    telling_by_start: OnceLock<Vec<Vec<u32>>>,
+    telling_by_start: OnceLock<Vec<Rising>>,
     /// Of all threads.
     all_device_waits: OnceLock<DeviceWaits>,
     /// Of the threads that were asked for last: mostly the same ones launch the work of all devices.
@@ -51,6 +51,41 @@ pub(super) struct OfRecording {
 
 /// When calls that wait for a device return, with their threads, in time order.
 pub(super) type DeviceWaits = Arc<Vec<(i64, u32)>>;
+
+/// Calls in stretches, in each of which they come by start.
+#[derive(Default)]
+struct Rising {
+    calls: Vec<u32>,
+    /// Where the stretches end.
+    ends: Vec<usize>,
+}
+
+impl Rising {
+    fn of(calls: Vec<u32>, start: impl Fn(u32) -> i64) -> Self {
+        let mut ends = Vec::new();
+        calls.chunk_by(|one, next| start(*one) <= start(*next)).fold(0, |before, rising| {
+            ends.push(before + rising.len());
+            before + rising.len()
+        });
+        Self { calls, ends }
+    }
+
+    /// Those of a window, in their order: of each stretch only those that begin before it are looked at one by one.
+    fn within<'all>(&'all self, times: &'all Times, window: Interval) -> impl Iterator<Item = u32> + 'all {
+        let is_within = move |call: &u32| {
+            let interval = times.at(*call as usize);
+            interval.start < window.end && interval.end > window.start
+        };
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).flat_map(move |(start, end)| {
+            let stretch = self.calls.get(start..*end).unwrap_or_default();
+            let begins = |by: &dyn Fn(i64) -> bool| stretch.partition_point(|call| by(times.start(*call as usize)));
+            let first = begins(&|start| start <= window.start);
+            let end = begins(&|start| start < window.end).max(first);
+            stretch[..first].iter().copied().filter(is_within).chain(stretch[first..end].iter().copied())
+        })
+    }
+}
 
 /// What is made of a device.
 #[derive(Default)]
@@ -141,7 +176,7 @@ impl Context<'_> {
     }
 
     /// The calls of each process but for short ones that only launch: nearly all are such, and each device asks for the others.
-    fn telling_calls(&self) -> &[Vec<u32>] {
+    fn telling_calls(&self) -> &[Rising] {
         self.once.telling_calls.get_or_init(|| {
             let timeline = self.timeline;
             let tells = |call: &u32| {
@@ -150,18 +185,21 @@ impl Context<'_> {
                 !is_launch || timeline.api.times.at(*call as usize).len_ns() >= LONG_CALL_NS
             };
             let processes = 0..timeline.processes.len() as u32;
-            processes.map(|process| self.calls_of(process, None).filter(tells).collect()).collect()
+            let start = |call| timeline.api.times.start(call as usize);
+            let calls_of = |process| self.calls_of(process, None).filter(tells).collect();
+            processes.map(|process| Rising::of(calls_of(process), start)).collect()
         })
     }
 
     /// The same by start: each device asks for them in that order.
-    fn telling_by_start(&self) -> &[Vec<u32>] {
+    fn telling_by_start(&self) -> &[Rising] {
         self.once.telling_by_start.get_or_init(|| {
-            let by_start = |calls: &Vec<u32>| {
-                let mut calls = calls.clone();
+            let start = |call: u32| self.timeline.api.times.start(call as usize);
+            let by_start = |calls: &Rising| {
+                let mut calls = calls.calls.clone();
                 // Those of each thread are in order: this sort makes use of that.
-                calls.sort_by_key(|call| self.timeline.api.times.start(*call as usize));
-                calls
+                calls.sort_by_key(|call| start(*call));
+                Rising::of(calls, start)
             };
             self.telling_calls().iter().map(by_start).collect()
         })
@@ -266,16 +304,12 @@ impl DeviceContext {
     fn in_window<'all>(
         &'all self,
         context: &'all Context<'_>,
-        calls: &'all [Vec<u32>],
+        calls: &'all [Rising],
     ) -> impl Iterator<Item = (u32, impl Iterator<Item = u32> + 'all)> + 'all {
         let (window, times) = (self.window(), &context.timeline.api.times);
-        let is_within = move |call: &u32| {
-            let interval = times.at(*call as usize);
-            interval.start < window.end && interval.end > window.start
-        };
         self.processes.iter().map(move |process| {
-            let calls = calls.get(*process as usize).map_or(&[][..], |calls| calls);
-            (*process, calls.iter().copied().filter(is_within))
+            let calls = calls.get(*process as usize).into_iter();
+            (*process, calls.flat_map(move |calls| calls.within(times, window)))
         })
     }
 }
@@ -389,6 +423,31 @@ impl Delays {
         }
         if is_new_launch {
             self.lengths.push(times.len_ns());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn calls_of_a_window_are_found_in_their_order(
+            all in proptest::collection::vec((0..50_i64, 0..30_i64), 0..60),
+            (start, length) in (0..60_i64, 0..40_i64),
+        ) {
+            let times: Times = all.iter().map(|(start, length)| Interval::new(*start, start + length)).collect();
+            let window = Interval::new(start, start + length);
+            let rising = Rising::of((0..all.len() as u32).collect(), |call| times.start(call as usize));
+            let found: Vec<u32> = rising.within(&times, window).collect();
+            let is_within = |call: &u32| {
+                let interval = times.at(*call as usize);
+                interval.start < window.end && interval.end > window.start
+            };
+            let expected: Vec<u32> = (0..all.len() as u32).filter(is_within).collect();
+            prop_assert_eq!(found, expected);
         }
     }
 }

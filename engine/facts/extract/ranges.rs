@@ -397,31 +397,35 @@ fn groups(timeline: &Timeline, device: &DeviceContext) -> Vec<Group> {
 /// How often they are and how long they take in a window, each process and label once, in the order of both.
 fn counted(timeline: &Timeline, window: Interval) -> Vec<Group> {
     let (mut groups, mut most): (Vec<Group>, usize) = (Vec::new(), MANY_GROUPS);
-    // By label, of the thread that is looked at; labels are met again and again.
-    let mut of_thread: Vec<Sums> = vec![Sums::default(); timeline.ranges.labels.len()];
+    // By label, of the process that is looked at; labels are met again and again.
+    let mut of_process: Vec<Sums> = vec![Sums::default(); timeline.ranges.labels.len()];
     let mut met = Vec::new();
-    for ranges in &timeline.ranges.threads {
+    let mut threads = timeline.ranges.threads.iter().peekable();
+    while let Some(ranges) = threads.next() {
         for (times, label) in ranges.times.iter().zip(&ranges.label) {
             let part = times.clip(window);
             if part.start > part.end || (part.len_ns() == 0 && times.start != times.end) {
                 continue;
             }
-            let Some(sums) = of_thread.get_mut(*label as usize) else { continue };
+            let Some(sums) = of_process.get_mut(*label as usize) else { continue };
             if sums.count == 0 {
                 met.push(*label);
             }
             sums.add(times.start, part.len_ns());
         }
         let process = timeline.process_of(ranges.thread);
+        if threads.peek().is_some_and(|next| timeline.process_of(next.thread) == process) {
+            continue;
+        }
         for label in met.drain(..) {
-            groups.push(Group { process, label, sums: std::mem::take(&mut of_thread[label as usize]) });
+            groups.push(Group { process, label, sums: std::mem::take(&mut of_process[label as usize]) });
         }
         if groups.len() > most {
             merge(&mut groups);
             most = MANY_GROUPS.max(2 * groups.len());
         }
     }
-    drop(of_thread);
+    drop(of_process);
     merge(&mut groups);
     groups
 }
@@ -446,13 +450,19 @@ fn of_process(groups: &[Group], process: u32) -> &[Group] {
 }
 
 impl Sums {
-    /// Adds a range; they come by start.
+    /// Adds a range; those of several threads come in any order.
     fn add(&mut self, start_ns: i64, part_ns: i64) {
         self.count += 1;
         self.sum_ns = self.sum_ns.saturating_add(part_ns);
-        self.first_start_ns = self.first_start_ns.or(Some(start_ns));
-        if part_ns > self.longest_ns {
-            (self.longest_ns, self.longest_start_ns) = (part_ns, start_ns);
+        self.first_start_ns = Some(self.first_start_ns.map_or(start_ns, |first| first.min(start_ns)));
+        self.see_length(part_ns, start_ns);
+    }
+
+    /// Of ranges of one length the first is told.
+    const fn see_length(&mut self, ns: i64, start_ns: i64) {
+        let is_longer = ns > self.longest_ns || (ns == self.longest_ns && start_ns < self.longest_start_ns);
+        if is_longer && ns > 0 {
+            (self.longest_ns, self.longest_start_ns) = (ns, start_ns);
         }
     }
 
@@ -461,10 +471,6 @@ impl Sums {
         self.idle.merge(other.idle);
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
         self.first_start_ns = self.first_start_ns.into_iter().chain(other.first_start_ns).min();
-        let is_longer = other.longest_ns > self.longest_ns
-            || (other.longest_ns == self.longest_ns && other.longest_start_ns < self.longest_start_ns);
-        if is_longer && other.longest_ns > 0 {
-            (self.longest_ns, self.longest_start_ns) = (other.longest_ns, other.longest_start_ns);
-        }
+        self.see_length(other.longest_ns, other.longest_start_ns);
     }
 }
