@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use foldhash::HashMap;
-
 use super::super::Role;
 use super::super::model::{ElementwiseRows, Model, Play, What, Why};
 use super::super::record::{Call, Op, Part};
@@ -204,23 +202,6 @@ impl Play<'_> {
             // Where sizes are known, work on many pieces can be one launch.
             self.graph(extent, setting);
         }
-        if is_loop && extent == Extent::Ceiling {
-            self.pass_once_for_all_pieces(setting);
-        }
-    }
-
-    /// What passes over all data for each piece, as what fills and sums up gradients of the whole, does so once for all of them: at best
-    /// no more of it is left than that.
-    fn pass_once_for_all_pieces(&mut self, setting: &Setting<'_>) {
-        let passes = |op: &Op| op.kind == OpKind::Kernel && setting.role_of(op).passes_over_elements();
-        let mut counts: HashMap<(u32, Option<u32>), i64> = HashMap::default();
-        for op in self.model.part.ops.iter().filter(|op| passes(op)) {
-            *counts.entry((op.step, setting.shape_of(op))).or_default() += 1;
-        }
-        self.set_runs(|_, op, run_ns| {
-            let count = counts.get(&(op.step, setting.shape_of(op))).copied().filter(|_| passes(op))?;
-            (count >= MIN_READS_OF_LOOP as i64).then(|| run_ns / count)
-        });
     }
 
     /// The reads of a thread that tell the host how many elements were chosen, each with the calls around it.
