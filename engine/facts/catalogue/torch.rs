@@ -284,7 +284,7 @@ pub(super) const TORCH: &[Fact] = &[
         Int,
         CudaApi,
         Extensive,
-        "How often a kernel is tried (autotuning): it is launched 20 times and more, each behind a fill of memory as large as the cache and between two records of events, and all times together in several launch shapes; the program launches it besides. Absent, as the other facts of these trials, without any.",
+        "How often a kernel is tried (autotuning): it is launched 20 times and more, each behind a fill of memory as large as the cache and between two records of events, and all times together in several launch shapes; the program launches it besides, and such a launch between ends a tuning. Absent, as the other facts of these trials, without any.",
     ),
     fact("kernel_tuning_trial_count", Int, CudaApi, Extensive, "Launches that are tried so."),
     fact(
