@@ -142,11 +142,17 @@ impl Repeated {
         let steady_ns = device.int("steady_ns").filter(|steady_ns| *steady_ns > 0).or(window_ns)?;
         let held_share = device.number("replay_covered_share").filter(|_| unit == GainUnit::Round);
         let held_ns = held_share.zip(window_ns).map(|(share, window_ns)| share * window_ns as f64);
-        let of_steps = device.number("replay_alike_share").unwrap_or(1.0);
+        let of_steps = alike_of_window(device).unwrap_or(1.0);
         let of_steady = |held_ns: f64| (held_ns / steady_ns.max(1) as f64).clamp(0.0, 1.0);
         let covered_share = held_ns.map_or(of_steps, of_steady);
         Some(Self { unit, steady_ns, covered_share })
     }
+}
+
+/// What of the window steps take that are like those that are played again; `None` where these are all steps.
+fn alike_of_window(device: &Entity) -> Option<f64> {
+    let alike_share = device.number("replay_alike_share")?;
+    Some(device.number("replay_covered_share").map_or(alike_share, |covered_share| covered_share.min(alike_share)))
 }
 
 /// Rounds that take less of the window than this are told with the part that they take.
@@ -262,8 +268,8 @@ fn before(phase: &Entity, steady_compute_ns: i64) -> Option<PhaseBefore> {
 /// The step that gains of a device are told of; `None` without a replay, and where it is as long as the median step.
 pub(super) fn gain_step(device: &Entity) -> Option<GainStep> {
     let is_round = GainUnit::of(device) == GainUnit::Round;
-    let covered_by = if is_round { "replay_covered_share" } else { "replay_alike_share" };
-    let covered_share = device.number(covered_by).filter(|share| *share < NEARLY_ALL_COVERED);
+    let covered_share = if is_round { device.number("replay_covered_share") } else { alike_of_window(device) };
+    let covered_share = covered_share.filter(|share| *share < NEARLY_ALL_COVERED);
     let (step_ns, count) = (device.int(STEP_FACT)?, device.int("replay_step_count")?);
     // A step may be left out at each end.
     let of_count = device.int("replay_of_step_count").filter(|all| *all > count.saturating_add(2));

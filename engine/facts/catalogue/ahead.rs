@@ -142,6 +142,13 @@ pub(super) const AHEAD: &[Fact] = &[
         "Kernels that launches of graphs ran and that were recorded one by one, which slows the program: graphs are built and launched more slowly. Absent without any.",
     ),
     fact(
+        "graph_of_kernels_launch_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "The launches of graphs that ran these kernels. Absent with them.",
+    ),
+    fact(
         "graph_even_gap_count",
         Int,
         CudaApi,

@@ -205,9 +205,15 @@ const COUNTS: &[Fact] = &[
         Int,
         CudaTrace,
         Extensive,
-        "Where the recording holds 2 to 16 GPUs, and at least 80 % of this one's communication kernels have one of the same name on another GPU that runs meanwhile and ends within 50 µs: how much longer they run than the shortest of these, what is less than 20 µs and what other kernels run beside not counted. So long they wait for another GPU.",
+        "Of a recording of 2 to 16 GPUs: how much longer communication kernels run than the shortest of the same collective on another GPU, what is less than 20 µs and what kernels compute beside not counted. The same is the kernel of the name that runs meanwhile and ends nearest, within 50 µs, on a GPU that has one for at least 80 % of them; of more than two GPUs those that send from one to another (`SendRecv`) are left out. Absent without such a GPU.",
     ),
-    fact("communication_peer_wait_count", Int, CudaTrace, Extensive, "How many of them do."),
+    fact(
+        "communication_peer_wait_count",
+        Int,
+        CudaTrace,
+        Extensive,
+        "How many of them do so for longer than computation hides.",
+    ),
     fact(
         "communication_late_gpu_number",
         Int,

@@ -8,9 +8,9 @@ use super::by_index::ByIndex;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Account, Activity, OpKind};
-use crate::timeline::NameId;
 use crate::timeline::api::ApiClass;
 use crate::timeline::union::Follower;
+use crate::timeline::{NONE, NameId};
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     if !device.knows_host {
@@ -45,7 +45,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 fn before_loads(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
     let ops = device.ops.list();
-    let mut of_kernels: HashMap<NameId, (i64, i64, NameId)> = HashMap::default();
+    // By process as well: each loads its own code.
+    let mut of_kernels: HashMap<(u32, NameId), (i64, i64, NameId)> = HashMap::default();
     let mut stretches = device.idle().host_before_loads.clone();
     stretches.sort_unstable();
     for of_stretch in stretches.chunk_by(|(one, _), (other, _)| one == other) {
@@ -53,7 +54,8 @@ fn before_loads(context: &Context<'_>, device: &DeviceContext, facts: &mut Entit
         let next = ops.get(ops.partition_point(|op| op.start < *end));
         let Some(op) = next.filter(|op| op.start == *end && op.kind == OpKind::Kernel) else { continue };
         let shape = timeline.kernels.shape_of(op.index);
-        let (ns, count, _) = of_kernels.entry(shape.full_name).or_insert((0, 0, shape.name));
+        let process = timeline.streams.get(op.stream(timeline) as usize).map_or(NONE, |stream| stream.process);
+        let (ns, count, _) = of_kernels.entry((process, shape.full_name)).or_insert((0, 0, shape.name));
         *ns = of_stretch.iter().fold(*ns, |sum, (_, ns)| sum.saturating_add(*ns));
         *count += 1;
     }

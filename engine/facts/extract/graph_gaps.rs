@@ -27,7 +27,15 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let is_node = |op: &Op| op.call(context.timeline).is_some_and(|call| graph_of.contains_key(&call));
     let is_kernel = |op: &Op| matches!(op.kind, OpKind::Kernel | OpKind::Communication);
     let kernels = device.ops.in_window().filter(|op| !graph_of.is_empty() && is_kernel(op) && is_node(op));
-    facts.set_some("graph_kernel_count", Some(kernels.count() as i64).filter(|count| *count > 0));
+    let (mut kernel_count, mut launches) = (0, HashSet::default());
+    for op in kernels {
+        kernel_count += 1;
+        launches.extend(op.call(context.timeline));
+    }
+    if kernel_count > 0 {
+        facts.set("graph_kernel_count", kernel_count);
+        facts.set("graph_of_kernels_launch_count", launches.len() as i64);
+    }
     let gaps = gaps(context, device, &graph_of);
     let even = gaps.into_values().filter(|gaps| is_even(gaps));
     let (count, sum_ns) = even.fold((0, 0_i64), |(count, sum), gaps| {

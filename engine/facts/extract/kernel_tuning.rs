@@ -33,8 +33,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("kernel_tuning_grid_count", geometries.len() as i64);
     }
     if let Some(steps) = device.told.steps.as_ref().filter(|steps| are_marked(steps)) {
+        let mut ends: Vec<i64> = tunings.iter().map(|tuning| tuning.device.end).collect();
+        ends.sort_unstable();
         let is_tried = |step: &&Step| {
-            tunings.iter().any(|tuning| step.device.start < tuning.device.end && tuning.device.end <= step.device.end)
+            let first = ends.partition_point(|end| *end <= step.device.start);
+            ends.get(first).is_some_and(|end| *end <= step.device.end)
         };
         facts.set("kernel_tuning_step_count", steps.steps.iter().filter(is_tried).count() as i64);
     }

@@ -16,8 +16,12 @@ use crate::timeline::union::Union;
 const MOST_APART_NS: i64 = 50_000;
 /// A shorter wait is what two launches differ by.
 const LEAST_WAIT_NS: i64 = 20_000;
-/// So many of the kernels have to find one on another GPU: else they belong to collectives with processes that were not recorded.
+/// On a GPU that takes part in the collectives of another so many of its kernels are found: else they are those of another group.
 const LEAST_FOUND: f64 = 0.8;
+/// So many that end before a kernel, and as many after it, are held against it: kernels of a stream follow each other.
+const MOST_NEAR: usize = 32;
+/// In the names of kernels that send from one GPU to another.
+const BETWEEN_TWO: &str = "SendRecv";
 /// With more GPUs each is not held against every other.
 const MOST_DEVICES: usize = 16;
 
@@ -37,52 +41,75 @@ pub(super) fn by_name(context: &Context<'_>) -> Vec<ByName> {
     context.devices.iter().map(of_device).collect()
 }
 
+/// What is known of one communication kernel of a device, and of the same collective on another.
+struct Kernel {
+    times: Interval,
+    name: NameId,
+}
+
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     if !(2..=MOST_DEVICES).contains(&context.devices.len()) || !device.passed(context).has_communication {
         return;
     }
-    let all = context.communication();
-    let is_other = |index: &usize| context.devices[*index].ops.device != device.ops.device;
-    let others: Vec<usize> = (0..context.devices.len()).filter(is_other).collect();
+    let timeline = context.timeline;
+    let ops = device.ops.in_window().filter(|op| op.kind == OpKind::Communication);
+    let kernels = ops.map(|op| Kernel { times: op.interval(), name: timeline.kernels.shape_of(op.index).name });
+    // With more than two, nothing tells which of them sends to which.
+    let is_of_all = |kernel: &Kernel| context.devices.len() == 2 || !timeline.name(kernel.name).contains(BETWEEN_TWO);
+    let kernels: Vec<Kernel> = kernels.filter(is_of_all).collect();
+    let others = same_on_others(context, device, &kernels);
+    if kernels.is_empty() || others.is_empty() {
+        return;
+    }
     let compute = Union::of(device.ops.in_window().filter(|op| op.kind.is_compute()).map(|op| op.interval()));
-    let (mut count, mut found_count, mut waiting_count) = (0_usize, 0_usize, 0_i64);
+    let mut waiting_count = 0;
     let mut waited_ns: BTreeMap<usize, i64> = BTreeMap::new();
-    for op in device.ops.in_window().filter(|op| op.kind == OpKind::Communication) {
-        let (kernel, name) = (op.interval(), context.timeline.kernels.shape_of(op.index).name);
-        let of_other = |index: &usize| Some((*index, same(all.get(*index)?.get(&name)?, kernel)?));
-        let found = others.iter().filter_map(of_other).min_by_key(|(_, other)| other.len_ns());
-        count += 1;
-        found_count += usize::from(found.is_some());
-        let Some((late, last)) = found else { continue };
-        let waits = Interval::new(kernel.start, kernel.start + (kernel.len_ns() - last.len_ns()).max(0));
-        if waits.len_ns() >= LEAST_WAIT_NS {
+    for (place, kernel) in kernels.iter().enumerate() {
+        let found = others.iter().filter_map(|(other, same)| Some((*other, same.get(place).copied().flatten()?)));
+        let Some((late, last)) = found.min_by_key(|(_, same)| same.len_ns()) else { continue };
+        let times = kernel.times;
+        let waits = Interval::new(times.start, times.start + (times.len_ns() - last.len_ns()).max(0));
+        let exposed_ns = waits.len_ns() - compute.overlap_ns(waits);
+        if waits.len_ns() >= LEAST_WAIT_NS && exposed_ns > 0 {
             waiting_count += 1;
             let sum_ns = waited_ns.entry(late).or_default();
-            *sum_ns = sum_ns.saturating_add(waits.len_ns() - compute.overlap_ns(waits));
+            *sum_ns = sum_ns.saturating_add(exposed_ns);
         }
-    }
-    if count == 0 || (found_count as f64) < LEAST_FOUND * count as f64 {
-        return;
     }
     facts.set("communication_peer_wait_ns", waited_ns.values().copied().fold(0, i64::saturating_add));
     facts.set("communication_peer_wait_count", waiting_count);
-    if let Some((late, sum_ns)) = waited_ns.into_iter().max_by_key(|(_, ns)| *ns).filter(|(_, ns)| *ns > 0) {
-        let number = context.timeline.devices[context.devices[late].ops.device as usize].number;
+    if let Some((late, sum_ns)) = waited_ns.into_iter().max_by_key(|(_, ns)| *ns) {
+        let number = timeline.devices[context.devices[late].ops.device as usize].number;
         facts.set("communication_late_gpu_number", number);
         facts.set("communication_late_gpu_wait_ns", sum_ns);
     }
 }
 
-/// The kernel of the same collective on another device: the one of its name that ends nearest, and runs meanwhile.
-fn same(by_end: &[Interval], kernel: Interval) -> Option<Interval> {
-    let first = by_end.partition_point(|other| other.end < kernel.end.saturating_sub(MOST_APART_NS));
-    let near = by_end[first..].iter().take_while(|other| other.end <= kernel.end.saturating_add(MOST_APART_NS));
-    let meanwhile = near.filter(|other| other.overlap_ns(kernel) > 0).take(MOST_NEAR);
-    meanwhile.min_by_key(|other| (other.end - kernel.end).abs()).copied()
+/// The kernels of the same collectives on each other device that takes part in them, by the places of these.
+fn same_on_others(
+    context: &Context<'_>,
+    device: &DeviceContext,
+    kernels: &[Kernel],
+) -> Vec<(usize, Vec<Option<Interval>>)> {
+    let all = context.communication().iter().enumerate();
+    let others = all.filter(|(index, _)| context.devices[*index].ops.device != device.ops.device);
+    let same = others.map(|(index, by_name)| {
+        let of_kernel = |kernel: &Kernel| same(by_name.get(&kernel.name)?, kernel.times);
+        (index, kernels.iter().map(of_kernel).collect::<Vec<_>>())
+    });
+    let takes_part = |(_, same): &(usize, Vec<Option<Interval>>)| {
+        same.iter().flatten().count() as f64 >= LEAST_FOUND * kernels.len() as f64
+    };
+    same.filter(takes_part).collect()
 }
 
-/// No more of them are held against one: kernels of a stream follow each other.
-const MOST_NEAR: usize = 64;
+/// The kernel of the same collective on another device: the one of its name that ends nearest, and runs meanwhile.
+fn same(by_end: &[Interval], kernel: Interval) -> Option<Interval> {
+    let place = by_end.partition_point(|other| other.end < kernel.end);
+    let near = &by_end[place.saturating_sub(MOST_NEAR)..(place + MOST_NEAR).min(by_end.len())];
+    let is_same = |other: &&Interval| (other.end - kernel.end).abs() <= MOST_APART_NS && other.overlap_ns(kernel) > 0;
+    near.iter().filter(is_same).min_by_key(|other| (other.end - kernel.end).abs()).copied()
+}
 
 #[cfg(test)]
 mod tests {

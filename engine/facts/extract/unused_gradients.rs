@@ -6,7 +6,7 @@ use super::nan_checks::busy_ns;
 use super::optimizer::Step;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::OpKind;
+use crate::ledger::{OPTIMIZER_STEP, OpKind};
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
@@ -32,6 +32,12 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if !is_one || device.ops.in_window().any(|op| op.kind == OpKind::Communication) {
         return;
     }
+    // Nor does one device tell what is updated where another holds a part of the model, or one optimizer where there are several.
+    let is_other = |other: &&DeviceContext| other.ops.device != device.ops.device;
+    let shares = |other: &DeviceContext| device.processes.iter().any(|process| other.is_of(*process));
+    if context.devices.iter().filter(is_other).any(shares) || has_several_optimizers(timeline) {
+        return;
+    }
     let Some(updated) = updated_at_most(context, device) else { return };
     let Some(gradients) = gradients_at_least(context, device) else { return };
     facts.set("gradient_parameter_count", gradients);
@@ -44,6 +50,15 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         is_of_evaluation.get(name as usize) == Some(&true)
     });
     facts.set("evaluated_norm_backward_count", of_evaluation.count() as i64);
+}
+
+/// Whether steps of optimizers are called differently.
+fn has_several_optimizers(timeline: &Timeline) -> bool {
+    let is_step = timeline.labels_beginning(OPTIMIZER_STEP);
+    let labels = timeline.ranges.labels.iter().zip(&is_step).filter(|(_, is_step)| **is_step);
+    let mut names = labels.map(|(label, _)| label.name);
+    let first = names.next();
+    names.any(|name| Some(name) != first)
 }
 
 /// The most parameters that a step of an optimizer can update, by its kernels; `None` where one of them is not PyTorch's own, and may
@@ -70,7 +85,8 @@ fn updated_at_most(context: &Context<'_>, device: &DeviceContext) -> Option<i64>
 }
 
 /// For how many parameters at least a backward pass computes gradients. Each node of a pass comes once in it at least, so that there are
-/// no more passes than there are nodes of the kind that comes least often.
+/// no more passes than there are nodes of the kind that comes least often. `None` where that one comes in fewer passes than there are
+/// steps: it is no part of each, and tells nothing.
 fn gradients_at_least(context: &Context<'_>, device: &DeviceContext) -> Option<i64> {
     let timeline = context.timeline;
     let own = context.optimizer_steps().of_threads().filter(|(thread, _)| device.is_of(timeline.process_of(*thread)));
@@ -87,6 +103,9 @@ fn gradients_at_least(context: &Context<'_>, device: &DeviceContext) -> Option<i
     let (own, others): (Vec<_>, Vec<_>) = of_names.into_iter().partition(|(name, _)| is_of_parameter(name));
     let sum = own.into_iter().map(|(_, count)| count).sum::<i64>();
     let passes = others.into_iter().map(|(_, count)| count).min()?;
+    if passes < steps.len() as i64 - 1 {
+        return None;
+    }
     (sum > 0).then(|| (sum + passes - 1) / passes)
 }
 
