@@ -140,11 +140,14 @@ impl Repeated {
     pub(super) fn of(device: &Entity) -> Option<Self> {
         let (unit, window_ns) = (GainUnit::of(device), device.int("window_ns"));
         let steady_ns = device.int("steady_ns").filter(|steady_ns| *steady_ns > 0).or(window_ns)?;
-        let held_share = device.number("replay_covered_share").filter(|_| unit == GainUnit::Round);
-        let held_ns = held_share.zip(window_ns).map(|(share, window_ns)| share * window_ns as f64);
-        let of_steps = alike_of_window(device).unwrap_or(1.0);
-        let of_steady = |held_ns: f64| (held_ns / steady_ns.max(1) as f64).clamp(0.0, 1.0);
-        let covered_share = held_ns.map_or(of_steps, of_steady);
+        let held_ns = device.number("replay_covered_share").zip(window_ns);
+        let held_ns = held_ns.map(|(share, window_ns)| share * window_ns as f64);
+        let of_steady = held_ns.map(|held_ns| (held_ns / steady_ns.max(1) as f64).clamp(0.0, 1.0));
+        let covered_share = match (unit, device.number("replay_alike_share")) {
+            (GainUnit::Round, _) => of_steady.unwrap_or(1.0),
+            (_, Some(alike_share)) => of_steady.map_or(alike_share, |share| share.min(alike_share)),
+            (_, None) => 1.0,
+        };
         Some(Self { unit, steady_ns, covered_share })
     }
 }
@@ -393,7 +396,9 @@ mod tests {
         device.set("step_told_by", "range");
         device.set("steady_ns", 800);
         assert_eq!(repeated(&device), Some((800, 1.0)));
+        // Steps take four fifths of the window, and those that are played again three fifths of them.
         device.set("replay_alike_share", 0.6);
+        device.set("replay_covered_share", 0.48);
         assert_eq!(repeated(&device), Some((800, 0.6)));
         assert_eq!(repeated(&entity(EntityKind::Device, &[])), None);
     }
