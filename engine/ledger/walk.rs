@@ -56,7 +56,7 @@ impl Question<'_> {
     /// From the begin of the window to the end of what is asked: up to there waits can win something.
     fn hull(&self) -> Interval {
         let last = self.queries.last().and_then(Queries::last_host);
-        last.map_or(self.window, |last| hull_of(self.window, last))
+        last.map_or(self.window, |last| self.window.hull(last))
     }
 }
 
@@ -435,7 +435,9 @@ fn walk(timeline: &Timeline, calls: &Calls, questions: &[Question<'_>]) -> (Vec<
     let devices = questions.iter().map(|question| question.device).collect();
     let mut of_thread = OfThread { devices, ..OfThread::default() };
     let Some(thread) = questions.first().map(|question| question.thread) else { return (Vec::new(), of_thread) };
-    let Some(hull) = questions.iter().map(Question::hull).reduce(hull_of) else { return (Vec::new(), of_thread) };
+    let Some(hull) = questions.iter().map(Question::hull).reduce(Interval::hull) else {
+        return (Vec::new(), of_thread);
+    };
     let loading = located_loading(timeline, thread);
     let cursor = |question| Cursor::new(timeline, question, &loading);
     let mut cursors: Vec<Cursor<'_>> = questions.iter().map(cursor).collect();
@@ -453,9 +455,4 @@ fn located_loading(timeline: &Timeline, thread: u32) -> Union {
     let is_loading = timeline.loading_labels();
     let labelled = ranges.times.iter().zip(&ranges.label);
     Union::of(labelled.filter(|(_, label)| is_loading.get(**label as usize) == Some(&true)).map(|(times, _)| times))
-}
-
-/// From the first begin to the last end of two intervals.
-fn hull_of(one: Interval, other: Interval) -> Interval {
-    Interval::new(one.start.min(other.start), one.end.max(other.end))
 }

@@ -31,6 +31,7 @@ use crate::timeline::Timeline;
 pub use change::{Change, PieceLoop};
 pub use gains::{Gain, InTurn, Kept, Replay};
 pub use most::spread;
+pub use setting::MANY_TENSORS;
 pub use typical::Alike;
 
 /// The fact of a device that holds what a step of the part played again takes: what gains are told of.

@@ -26,7 +26,7 @@ const FEW_BLOCKS_ON_SM: i64 = 2;
 const FEW_WAVES: f64 = 2.0;
 
 /// In the names of kernels that PyTorch launches for a list of tensors.
-const MANY_TENSORS: &str = "multi_tensor_apply";
+pub const MANY_TENSORS: &str = "multi_tensor_apply";
 
 /// In the names of kernels of cuDNN that convolve by Winograd's method.
 const WINOGRAD: &str = "winograd";

@@ -56,7 +56,8 @@ impl KernelTuning {
         self.device.end = block.device.end;
         self.trial_count += block.trial_count;
         self.geometries.insert(block.geometry);
-        self.launched = block.launched.map(|launched| both(self.launched, launched)).or(self.launched);
+        // Streams need not run in the order of the calls.
+        self.launched = self.launched.into_iter().chain(block.launched).reduce(Interval::hull);
     }
 
     /// Takes the pauses on both sides as its own, with copies right beside the first and the last: the tuner prepares trials, and looks at
@@ -177,7 +178,7 @@ impl Open {
         block.device.end = op.end;
         block.trial_count += 1;
         if let Some(at) = op.call(timeline).and_then(|call| timeline.api.times.get(call as usize)) {
-            block.launched = Some(both(block.launched, at));
+            block.launched = Some(block.launched.map_or(at, |launched| launched.hull(at)));
         }
     }
 
@@ -197,11 +198,6 @@ impl Open {
         tunings.retain(|tuning| tuning.trial_count >= LEAST_TRIAL_COUNT);
         tunings
     }
-}
-
-/// From the first of what is known to the last: streams need not run in the order of the calls.
-fn both(known: Option<Interval>, more: Interval) -> Interval {
-    known.map_or(more, |known| Interval::new(known.start.min(more.start), known.end.max(more.end)))
 }
 
 /// The tunings of kernels within the window of a device, in time order.

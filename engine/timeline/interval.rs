@@ -26,6 +26,11 @@ impl Interval {
         Self { start: self.start.max(other.start), end: self.end.min(other.end) }
     }
 
+    /// From the first begin to the last end of the two.
+    pub fn hull(self, other: Self) -> Self {
+        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+
     /// How long the two overlap.
     pub fn overlap_ns(self, other: Self) -> i64 {
         self.clip(other).len_ns()

@@ -119,7 +119,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("call_round_call_idle_ns", idle_within(own().map(|(_, call)| call.clip(window)), device));
     let sets_up = own().filter(|(name, _)| class(**name) == ApiClass::Init);
     facts.set("call_round_init_idle_ns", idle_within(sets_up.map(|(_, call)| call.clip(window)), device));
-    let whole = all().reduce(|a, b| Interval::new(a.start.min(b.start), a.end.max(b.end)));
+    let whole = all().reduce(Interval::hull);
     if let Some(whole) = whole.map(|whole| whole.clip(window)) {
         facts.set("call_round_idle_ns", whole.len_ns() - device.busy_within(whole));
         facts.set("call_round_ns", whole.len_ns());

@@ -28,7 +28,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if timeline.details.collectives.is_empty() {
         return;
     }
-    let compute = Union::of(device.ops.in_window().filter(|op| op.kind.is_compute()).map(|op| op.interval()));
+    let compute = device.computing();
     let (mut durations, mut alone) = (Durations::new(), Durations::new());
     for op in device.ops.in_window() {
         let Some(collective) = timeline.details.collectives.of(op.interval()) else { continue };

@@ -33,8 +33,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         return;
     }
     let ops: Vec<Op> = device.ops.in_window().filter(|op| op.kind == OpKind::Communication).collect();
-    let compute = Union::of(device.ops.in_window().filter(|op| op.kind.is_compute()).map(|op| op.interval()));
-    let kernels: Vec<Kernel> = ops.iter().map(|op| Kernel::of(timeline, *op, &compute)).collect();
+    let compute = device.computing();
+    let kernels: Vec<Kernel> = ops.iter().map(|op| Kernel::of(timeline, *op, compute)).collect();
     // How many blocks a collective has tells of how much it sends.
     let mut alike: BTreeMap<(NameId, i64), Vec<Kernel>> = BTreeMap::new();
     kernels.iter().for_each(|kernel| alike.entry((kernel.name, kernel.grid_blocks)).or_default().push(*kernel));

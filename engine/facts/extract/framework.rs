@@ -22,6 +22,9 @@ const ENGINE_MARKS: [(&str, &[&str]); 2] = [
 /// Others use kernels of vLLM as well: alone they tell it only where they keep its cache of keys and values.
 const VLLM_KERNELS: (&str, [&str; 3]) = ("vllm::", ["reshape_and_cache", "paged_attention", "concat_and_cache"]);
 
+/// How PyTorch begins the names of the ranges of nodes of the backward pass.
+pub(super) const BACKWARD_NODE: &str = "autograd::engine::evaluate_function";
+
 /// A part of a name that gives a framework away.
 type Mark = (&'static str, &'static str);
 

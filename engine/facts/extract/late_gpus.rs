@@ -10,7 +10,6 @@ use crate::facts::Entity;
 use crate::ledger::OpKind;
 use crate::timeline::NameId;
 use crate::timeline::interval::Interval;
-use crate::timeline::union::Union;
 
 /// Kernels of one collective end within this time of each other, by clocks that differ.
 const MOST_APART_NS: i64 = 50_000;
@@ -41,7 +40,7 @@ pub(super) fn by_name(context: &Context<'_>) -> Vec<ByName> {
     context.devices.iter().map(of_device).collect()
 }
 
-/// What is known of one communication kernel of a device, and of the same collective on another.
+/// A communication kernel of the device.
 struct Kernel {
     times: Interval,
     name: NameId,
@@ -61,7 +60,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if kernels.is_empty() || others.is_empty() {
         return;
     }
-    let compute = Union::of(device.ops.in_window().filter(|op| op.kind.is_compute()).map(|op| op.interval()));
+    let compute = device.computing();
     let mut waiting_count = 0;
     let mut waited_ns: BTreeMap<usize, i64> = BTreeMap::new();
     for (place, kernel) in kernels.iter().enumerate() {

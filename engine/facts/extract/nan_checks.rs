@@ -3,6 +3,7 @@
 use foldhash::HashMap;
 
 use super::DeviceContext;
+use super::framework::BACKWARD_NODE;
 use crate::facts::Entity;
 use crate::ledger::Op;
 use crate::timeline::columns::{Label, RangeKind};
@@ -10,8 +11,6 @@ use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 use crate::timeline::{ThreadRanges, Timeline};
 
-/// How PyTorch begins the names of the ranges of nodes of the backward pass.
-const NODE: &str = "autograd::engine::evaluate_function";
 /// What looks for NaN, and what reads the answer back.
 const TEST: &str = "aten::isnan";
 const ANSWER: &str = "aten::item";
@@ -31,7 +30,7 @@ impl Role {
             _ if label.kind == RangeKind::PythonFrame => Self::Other,
             TEST => Self::Test,
             ANSWER => Self::Answer,
-            name if name.starts_with(NODE) => Self::Node,
+            name if name.starts_with(BACKWARD_NODE) => Self::Node,
             _ => Self::Other,
         }
     }

@@ -16,6 +16,7 @@ use crate::ledger::{Activity, Op, OpKind};
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::KernelShape;
 use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
 use crate::timeline::{NONE, NameId, Timeline, Times};
 
 /// With more threads that launch, nobody asks which they are.
@@ -92,6 +93,7 @@ impl Rising {
 pub(super) struct OfDevice {
     passed: OnceLock<Passed>,
     between_os_calls: OnceLock<(i64, i64)>,
+    computing: OnceLock<Union>,
 }
 
 /// What one pass over the operations of a device in the window tells.
@@ -272,6 +274,13 @@ impl Context<'_> {
 impl DeviceContext {
     pub(super) fn passed(&self, context: &Context<'_>) -> &Passed {
         self.once.passed.get_or_init(|| Passed::new(context.timeline, self))
+    }
+
+    /// When kernels compute in the window.
+    pub(super) fn computing(&self) -> &Union {
+        self.once
+            .computing
+            .get_or_init(|| Union::of(self.ops.in_window().filter(|op| op.kind.is_compute()).map(|op| op.interval())))
     }
 
     /// What lies between calls of the OS: see [`between_os_calls::pieces`].

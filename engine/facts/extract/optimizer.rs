@@ -9,6 +9,7 @@ use super::steps::are_rounds;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{OPTIMIZER_STEP, Op, OpKind};
+use crate::replay::MANY_TENSORS;
 use crate::timeline::columns::KernelShape;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Follower;
@@ -17,7 +18,7 @@ use crate::timeline::{NONE, NameId, Timeline, Times};
 /// The operator that fills a gradient as large as the whole table of an embedding, of which a batch uses some rows.
 const DENSE_GRADIENT: &str = "aten::embedding_dense_backward";
 /// In the names of kernels that update many parameters at once.
-const TOGETHER: [&str; 2] = ["multi_tensor_apply", "FusedOptimizer"];
+const TOGETHER: [&str; 2] = [MANY_TENSORS, "FusedOptimizer"];
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;

@@ -42,8 +42,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
     // One device may work for a moment, and another all the time.
     let windows = context.devices.iter().map(|device| device.told.whole(device.window()));
-    let Some(window) = windows.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))
-    else {
+    let Some(window) = windows.reduce(Interval::hull) else {
         return;
     };
     let Some(all) = context.recorded else { return };

@@ -14,15 +14,17 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         return;
     }
     let of_device = |stream: u32| timeline.streams.get(stream as usize).map(|stream| stream.device);
-    let copies = timeline.copies.ops.stream.iter().zip(&timeline.copies.host_memory);
-    let pinned = copies
-        .filter(|(stream, memory)| **memory == HostMemory::Pinned && of_device(**stream) == Some(device.ops.device));
+    let copies = &timeline.copies;
+    let rows = copies.host_memory.iter().zip(&copies.direction).zip(&copies.bytes);
+    let (mut pinned_count, mut to_device_bytes) = (0, 0_i64);
+    for (((memory, direction), bytes), stream) in rows.zip(&copies.ops.stream) {
+        let (is_pinned, is_to_device) = (*memory == HostMemory::Pinned, *direction == Direction::HostToDevice);
+        if (is_pinned || is_to_device) && of_device(*stream) == Some(device.ops.device) {
+            pinned_count += i64::from(is_pinned);
+            to_device_bytes = to_device_bytes.saturating_add(if is_to_device { *bytes } else { 0 });
+        }
+    }
     facts.set("page_locking_call_count", count);
-    facts.set("pinned_copy_count", pinned.count() as i64);
-    let copies = timeline.copies.ops.stream.iter().zip(&timeline.copies.bytes).zip(&timeline.copies.direction);
-    let to_device = copies.filter(|((stream, _), direction)| {
-        **direction == Direction::HostToDevice && of_device(**stream) == Some(device.ops.device)
-    });
-    let bytes = to_device.map(|((_, bytes), _)| *bytes).fold(0, i64::saturating_add);
-    facts.set("copied_to_device_bytes", bytes);
+    facts.set("pinned_copy_count", pinned_count);
+    facts.set("copied_to_device_bytes", to_device_bytes);
 }

@@ -68,7 +68,7 @@ fn host_start(timeline: &Timeline) -> Option<i64> {
 }
 
 fn hull(parts: impl Iterator<Item = Interval>) -> Option<Interval> {
-    parts.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))
+    parts.reduce(Interval::hull)
 }
 
 fn hull_of_work(device: &DeviceOps, side: Interval) -> Interval {

@@ -333,7 +333,7 @@ pub(super) fn tell(
     told.iter_mut().zip(last_pages).for_each(|(told, pages)| told.last_pages = pages);
     // A device without steps of its own is looked at while the others are in that phase.
     let starts_and_ends = ops.iter().zip(&told).filter(|(_, told)| told.measured.is_some()).map(|(ops, _)| ops.window);
-    let hull = starts_and_ends.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)));
+    let hull = starts_and_ends.reduce(Interval::hull);
     let mut keeps = vec![true; ops.len()];
     if let Some(hull) = hull {
         for ((ops, told), keeps) in

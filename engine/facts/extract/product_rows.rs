@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::by_index::ByIndex;
+use super::framework::BACKWARD_NODE;
 use super::tally::kernel_name;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
@@ -63,13 +64,10 @@ fn streams(timeline: &Timeline, device: &DeviceContext) -> Vec<(u32, Vec<NameId>
     streams
 }
 
-/// How PyTorch marks each node of its backward pass.
-const BACKWARD_RANGE: &str = "autograd::engine::evaluate_function";
-
 /// The threads that launch a backward pass: each of its products needs the gradient that the one before gives, whatever they look like.
 fn backward_threads(timeline: &Timeline) -> BTreeSet<u32> {
     let labels = &timeline.ranges.labels;
-    let is_node: Vec<bool> = labels.iter().map(|label| timeline.name(label.name).starts_with(BACKWARD_RANGE)).collect();
+    let is_node: Vec<bool> = labels.iter().map(|label| timeline.name(label.name).starts_with(BACKWARD_NODE)).collect();
     if !is_node.contains(&true) {
         return BTreeSet::new();
     }

@@ -354,7 +354,7 @@ pub(super) fn recorded(timeline: &Timeline) -> Option<Interval> {
     let clipped = spans.map(|span| Interval::new(span.start.max(0), span.end.max(0)));
     let begins = os_calls.iter().map(|call| Interval::new(call.start.max(0), call.start.max(0)));
     let all = columns.into_iter().flat_map(Times::iter).chain(clipped).chain(begins);
-    all.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))
+    all.reduce(Interval::hull)
 }
 
 fn duration(context: &Context<'_>) -> Option<i64> {

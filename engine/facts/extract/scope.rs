@@ -144,5 +144,5 @@ fn launched_in(
         let start = timeline.api.times.start(call as usize);
         range.start <= start && start < range.end && counts(call)
     });
-    launched.map(|op| op.interval()).reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))
+    launched.map(|op| op.interval()).reduce(Interval::hull)
 }

@@ -1,20 +1,19 @@
 //! Nodes of a backward pass through a backward pass: the program differentiates twice.
 
 use super::DeviceContext;
+use super::framework::BACKWARD_NODE;
 use crate::facts::Entity;
 use crate::timeline::Timeline;
 use crate::timeline::columns::{Label, RangeKind};
 
 /// How PyTorch ends the names of these nodes, but for a number.
 const TWICE: &str = "BackwardBackward";
-/// How it begins the names of the ranges around each node; the node itself has one as well.
-const AROUND: &str = "autograd::engine::evaluate_function";
 
 pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     let is_node = |label: &Label| {
         let name = timeline.name(label.name);
         let is_twice = || name.trim_end_matches(|letter: char| letter.is_ascii_digit()).ends_with(TWICE);
-        label.kind != RangeKind::PythonFrame && name.starts_with(AROUND) && is_twice()
+        label.kind != RangeKind::PythonFrame && name.starts_with(BACKWARD_NODE) && is_twice()
     };
     let is_node: Vec<bool> = timeline.ranges.labels.iter().map(is_node).collect();
     if !is_node.contains(&true) {

@@ -229,6 +229,18 @@ impl ByCause {
         };
         turns.add(group.turns());
     }
+
+    fn set(self, facts: &mut Entity) {
+        facts.set("host_wait_turn_idle_ns", self.host.idle_ns);
+        for (name, turns) in [("legacy_stream", self.legacy), ("host_wait", self.host), ("event", self.event)] {
+            facts.set(&format!("{name}_turn_count"), turns.count);
+            facts.set(&format!("{name}_turn_ns"), turns.ns);
+            if let Some(longest) = turns.longest {
+                facts.set(&format!("{name}_turn_longest_ns"), longest.len_ns());
+                facts.set(&format!("{name}_turn_longest_start_ns"), longest.start);
+            }
+        }
+    }
 }
 
 /// Whether the call that asked for an operation came before a moment; so where it was not recorded.
@@ -299,13 +311,5 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         (has_legacy_between, legacy_upload) = (false, None);
     }
     turns.add(&group);
-    facts.set("host_wait_turn_idle_ns", turns.host.idle_ns);
-    for (name, turns) in [("legacy_stream", turns.legacy), ("host_wait", turns.host), ("event", turns.event)] {
-        facts.set(&format!("{name}_turn_count"), turns.count);
-        facts.set(&format!("{name}_turn_ns"), turns.ns);
-        if let Some(longest) = turns.longest {
-            facts.set(&format!("{name}_turn_longest_ns"), longest.len_ns());
-            facts.set(&format!("{name}_turn_longest_start_ns"), longest.start);
-        }
-    }
+    turns.set(facts);
 }

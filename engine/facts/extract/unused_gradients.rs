@@ -2,24 +2,22 @@
 
 use foldhash::HashMap;
 
+use super::framework::BACKWARD_NODE;
 use super::nan_checks::busy_ns;
 use super::optimizer::Step;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{OPTIMIZER_STEP, OpKind};
+use crate::replay::MANY_TENSORS;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 use crate::timeline::{NameId, Timeline};
 
-/// How PyTorch begins the names of the ranges of nodes of the backward pass.
-const NODE: &str = "autograd::engine::evaluate_function: ";
 /// The node of each parameter whose gradient is asked for: it comes once in a pass.
 const OF_PARAMETER: &str = "torch::autograd::AccumulateGrad";
 /// In the names of PyTorch's own kernels: each works on one tensor.
 const OWN: &str = "at::native::";
-/// In the names of those that work on many: each of their blocks works on a piece of one tensor.
-const MANY_TENSORS: &str = "multi_tensor_apply";
 /// In the name of the kernel of PyTorch for the backward pass of batch normalisation in evaluation mode.
 const OF_EVALUATION: &str = "batch_norm_elementwise_backward_eval";
 /// Fewer steps of an optimizer are no loop.
@@ -74,6 +72,7 @@ fn updated_at_most(context: &Context<'_>, device: &DeviceContext) -> Option<i64>
         let name = timeline.kernels.shape_of(op.index).full_name;
         let kind = *known.entry(name).or_insert_with(|| {
             let name = timeline.name(name);
+            // Each block of such a kernel works on a piece of one tensor.
             let is_of_many = name.contains(MANY_TENSORS);
             (is_of_many || name.contains(OWN)).then_some(is_of_many)
         });
@@ -99,7 +98,7 @@ fn gradients_at_least(context: &Context<'_>, device: &DeviceContext) -> Option<i
             *of_names.entry(name).or_default() += 1;
         }
     });
-    let is_of_parameter = |name: &NameId| timeline.name(*name).strip_prefix(NODE) == Some(OF_PARAMETER);
+    let is_of_parameter = |name: &NameId| node(timeline.name(*name)) == Some(OF_PARAMETER);
     let (own, others): (Vec<_>, Vec<_>) = of_names.into_iter().partition(|(name, _)| is_of_parameter(name));
     let sum = own.into_iter().map(|(_, count)| count).sum::<i64>();
     let passes = others.into_iter().map(|(_, count)| count).min()?;
@@ -107,6 +106,11 @@ fn gradients_at_least(context: &Context<'_>, device: &DeviceContext) -> Option<i
         return None;
     }
     (sum > 0).then(|| (sum + passes - 1) / passes)
+}
+
+/// The node of a backward pass that a range is named after.
+fn node(name: &str) -> Option<&str> {
+    name.strip_prefix(BACKWARD_NODE)?.strip_prefix(": ")
 }
 
 /// When each thread is in nodes of a backward pass.
@@ -119,7 +123,7 @@ fn backward(timeline: &Timeline, device: &DeviceContext) -> HashMap<u32, Union> 
 /// Goes through the nodes of backward passes: their threads, their times and their names.
 fn each_node(timeline: &Timeline, device: &DeviceContext, mut then: impl FnMut(u32, Interval, NameId)) {
     let name_of = |label: &crate::timeline::columns::Label| {
-        let is_node = label.kind != RangeKind::PythonFrame && timeline.name(label.name).starts_with(NODE);
+        let is_node = label.kind != RangeKind::PythonFrame && node(timeline.name(label.name)).is_some();
         is_node.then_some(label.name)
     };
     let names: Vec<Option<NameId>> = timeline.ranges.labels.iter().map(name_of).collect();

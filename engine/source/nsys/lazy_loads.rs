@@ -2,7 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use crate::timeline::api::{ApiClass, classify};
 use crate::timeline::columns::OverheadKind;
@@ -33,7 +33,9 @@ pub(super) fn tell(timeline: &mut Timeline) {
         return;
     }
     let loading = loading_calls(timeline);
-    let called = called(timeline);
+    let times_of = |row: &usize| overheads.times.get(*row);
+    let long = rows.iter().filter(|row| times_of(row).is_some_and(|times| times.len_ns() >= LEAST_LOAD_NS));
+    let called = called(timeline, &long.filter_map(|row| overheads.thread.get(*row).copied()).collect());
     let name = timeline.names.intern(NAME);
     for row in rows {
         let (Some(thread), Some(times)) = (timeline.overheads.thread.get(row), timeline.overheads.times.get(row))
@@ -52,10 +54,11 @@ pub(super) fn tell(timeline: &mut Timeline) {
     }
 }
 
-/// When each thread is in a call.
-fn called(timeline: &Timeline) -> HashMap<u32, Union> {
+/// When each of some threads is in a call.
+fn called(timeline: &Timeline, threads: &HashSet<u32>) -> HashMap<u32, Union> {
     let mut calls: HashMap<u32, Vec<Interval>> = HashMap::default();
-    for (times, thread) in timeline.api.times.iter().zip(&timeline.api.thread).filter(|(_, thread)| **thread != NONE) {
+    let is_asked = |thread: &u32| *thread != NONE && threads.contains(thread);
+    for (times, thread) in timeline.api.times.iter().zip(&timeline.api.thread).filter(|(_, thread)| is_asked(thread)) {
         calls.entry(*thread).or_default().push(times);
     }
     calls.into_iter().map(|(thread, calls)| (thread, Union::of(calls))).collect()

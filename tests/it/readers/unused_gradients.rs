@@ -3,7 +3,7 @@
 use coldspot::facts::EntityKind;
 
 use super::kineto::facts;
-use crate::support::trace::DEVICE;
+use crate::support::trace::{DEVICE, host_event};
 
 /// A kernel of PyTorch that updates pieces of many tensors.
 const JOINT: &str = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedAdam>";
@@ -13,15 +13,10 @@ const JOINT: &str = "void at::native::(anonymous namespace)::multi_tensor_apply_
 pub fn trained(parameters: i64, passes: i64, (kernel, blocks): (&str, i64)) -> String {
     let mut events = Vec::new();
     let mut correlation = 0;
-    let host = |category: &str, name: &str, thread: i64, start: i64, length: i64, args: &str| {
-        format!(
-            r#"{{"ph": "X", "cat": "{category}", "name": "{name}", "pid": 99, "tid": {thread}, "ts": {start}, "dur": {length}, "args": {{{args}}}}}"#
-        )
-    };
     let mut launch = |events: &mut Vec<String>, thread: i64, at: i64, (kernel, blocks, length): (&str, i64, i64)| {
         correlation += 1;
         let id = format!("\"correlation\": {correlation}");
-        events.push(host("cuda_runtime", "cudaLaunchKernel", thread, at, 2, &id));
+        events.push(host_event("cuda_runtime", "cudaLaunchKernel", thread, at, 2, &id));
         events.push(format!(
             r#"{{"ph": "X", "cat": "kernel", "name": "{kernel}", "pid": 0, "tid": 7, "ts": {}, "dur": {length}, "args": {{"device": 0, "stream": 7, {id}, "grid": [{blocks}, 1, 1], "block": [256, 1, 1]}}}}"#,
             at + 5
@@ -29,11 +24,11 @@ pub fn trained(parameters: i64, passes: i64, (kernel, blocks): (&str, i64)) -> S
     };
     for step in 0..5 {
         let begin = 10_000 + 10_000 * step;
-        events.push(host("user_annotation", &format!("ProfilerStep#{step}"), 1, begin, 9_999, ""));
+        events.push(host_event("user_annotation", &format!("ProfilerStep#{step}"), 1, begin, 9_999, ""));
         for pass in 0..passes {
             let at = begin + 1_000 * pass;
             let node = |name: &str| format!("autograd::engine::evaluate_function: {name}");
-            events.push(host("cpu_op", &node("NativeBatchNormBackward0"), 2, at, 20, ""));
+            events.push(host_event("cpu_op", &node("NativeBatchNormBackward0"), 2, at, 20, ""));
             launch(
                 &mut events,
                 2,
@@ -42,10 +37,10 @@ pub fn trained(parameters: i64, passes: i64, (kernel, blocks): (&str, i64)) -> S
             );
             for parameter in 0..parameters {
                 let name = node("torch::autograd::AccumulateGrad");
-                events.push(host("cpu_op", &name, 2, at + 30 + 10 * parameter, 8, ""));
+                events.push(host_event("cpu_op", &name, 2, at + 30 + 10 * parameter, 8, ""));
             }
         }
-        events.push(host("cpu_op", "Optimizer.step#AdamW.step", 1, begin + 9_000, 50, ""));
+        events.push(host_event("cpu_op", "Optimizer.step#AdamW.step", 1, begin + 9_000, 50, ""));
         launch(&mut events, 1, begin + 9_002, (kernel, blocks, 100));
     }
     format!("{{\"deviceProperties\": [{DEVICE}], \"traceEvents\": [{}]}}\n", events.join(",\n  "))

@@ -151,6 +151,13 @@ pub fn framed_trace(steps: i64) -> String {
     )
 }
 
+/// One event of a thread of the host.
+pub fn host_event(category: &str, name: &str, thread: i64, start: i64, length: i64, args: &str) -> String {
+    format!(
+        r#"{{"ph": "X", "cat": "{category}", "name": "{name}", "pid": 99, "tid": {thread}, "ts": {start}, "dur": {length}, "args": {{{args}}}}}"#
+    )
+}
+
 /// What a block of a model runs.
 pub const BLOCK: &[&str] = &["aten::layer_norm", "aten::linear", "aten::gelu", "aten::linear", "aten::add"];
 
@@ -160,40 +167,35 @@ pub const BLOCK: &[&str] = &["aten::layer_norm", "aten::linear", "aten::gelu", "
 pub fn checkpointed_trace(steps: i64, node: &str, again: &[&str]) -> String {
     let mut events = Vec::new();
     let mut id = 0;
-    let host = |category: &str, name: &str, thread: i64, start: i64, length: i64, args: &str| {
-        format!(
-            r#"{{"ph": "X", "cat": "{category}", "name": "{name}", "pid": 99, "tid": {thread}, "ts": {start}, "dur": {length}, "args": {{{args}}}}}"#
-        )
-    };
     let mut launch = |events: &mut Vec<String>, thread: i64, at: i64, (kernel, start, length): (&str, i64, i64)| {
         id += 1;
-        events.push(host("cuda_runtime", "cudaLaunchKernel", thread, at, 2, &format!("\"correlation\": {id}")));
+        events.push(host_event("cuda_runtime", "cudaLaunchKernel", thread, at, 2, &format!("\"correlation\": {id}")));
         events.push(format!(
             r#"{{"ph": "X", "cat": "kernel", "name": "{kernel}", "pid": 0, "tid": 7, "ts": {start}, "dur": {length}, "args": {{"device": 0, "stream": 7, "correlation": {id}, "grid": [264, 1, 1], "block": [256, 1, 1]}}}}"#
         ));
     };
     for step in 0..steps {
         let begin = 1_000 + 1_000 * step;
-        events.push(host("user_annotation", &format!("ProfilerStep#{step}"), 1, begin, 999, ""));
+        events.push(host_event("user_annotation", &format!("ProfilerStep#{step}"), 1, begin, 999, ""));
         let number = |forward: i64| format!("\"Sequence number\": {step}, \"Fwd thread id\": {forward}");
         for (name, nth) in BLOCK.iter().zip(0..) {
             let at = begin + 10 + 10 * nth;
-            events.push(host("cpu_op", name, 1, at, 8, &number(0)));
+            events.push(host_event("cpu_op", name, 1, at, 8, &number(0)));
             launch(&mut events, 1, at + 2, ("forward_kernel", begin + 20 + 100 * nth, 100));
         }
         let length = 30 + 10 * again.len() as i64;
         let full = format!("autograd::engine::evaluate_function: {node}");
-        events.push(host("cpu_op", &full, 2, begin + 300, length, &number(1)));
+        events.push(host_event("cpu_op", &full, 2, begin + 300, length, &number(1)));
         for (name, nth) in again.iter().zip(0..) {
             let at = begin + 310 + 10 * nth;
-            events.push(host("cpu_op", name, 2, at, 8, &number(0)));
+            events.push(host_event("cpu_op", name, 2, at, 8, &number(0)));
             launch(&mut events, 2, at + 2, ("again_kernel", begin + 520 + 40 * nth, 40));
         }
         let at = begin + 300 + length - 12;
-        events.push(host("cpu_op", "aten::mm", 2, at, 8, ""));
+        events.push(host_event("cpu_op", "aten::mm", 2, at, 8, ""));
         let last = begin + 520 + 40 * again.len() as i64;
         launch(&mut events, 2, at + 2, ("backward_kernel", last, 100));
-        events.push(host("cuda_runtime", "cudaDeviceSynchronize", 1, begin + 400, last + 102 - begin - 400, ""));
+        events.push(host_event("cuda_runtime", "cudaDeviceSynchronize", 1, begin + 400, last + 102 - begin - 400, ""));
     }
     format!("{{\"deviceProperties\": [{DEVICE}], \"traceEvents\": [{}]}}\n", events.join(",\n  "))
 }
