@@ -97,6 +97,12 @@ const LEAST_REST_NS: i64 = 1_000_000;
 const MOST_SPEEDUP: i64 = 10;
 
 impl Gain {
+    /// Whether next to all of the steady state was played again without its cause, and takes no less even at best.
+    pub(super) fn is_nothing_played(&self) -> bool {
+        let is_played = self.replayed.is_some_and(|replayed| replayed.covered_share >= work::NEARLY_ALL_COVERED);
+        is_played && self.share < LEAST_EXPECTED_SHARE
+    }
+
     /// Whether it is one of steps that were played again: then it comes with each of them, however few were recorded.
     pub(super) fn is_of_step(&self) -> bool {
         self.replayed.is_some_and(|replayed| replayed.expected_ns > 0)

@@ -48,7 +48,6 @@ use crate::text::spans::Sentence;
 use crate::timeline::Capability;
 
 use counts::failures;
-use gain::LEAST_EXPECTED_SHARE;
 use occurrence::{Context, Occurrence};
 use rank::Ranking;
 use source::KernelNames;
@@ -218,11 +217,9 @@ impl Finding {
     /// Whether the steady state, played again without its cause, takes no less even at best: then there is nothing to tell, unless
     /// much of it is not played.
     fn wins_nothing(&self) -> bool {
-        let is_played =
-            |gain: &Gain| gain.replayed.is_some_and(|replayed| replayed.covered_share >= work::NEARLY_ALL_COVERED);
         self.severity == Severity::Info
             && self.symptoms.is_empty()
-            && self.gain.as_ref().is_some_and(|gain| is_played(gain) && gain.share < LEAST_EXPECTED_SHARE)
+            && self.gain.as_ref().is_some_and(Gain::is_nothing_played)
     }
 
     /// Whether it is of one of these rules, and leads the report: what the user sets to info is a note like others.

@@ -52,6 +52,8 @@ struct Outside<'facts> {
     after_ns: i64,
     /// What the profiler takes of it.
     profiler_ns: i64,
+    /// What of it lies before or after the life of the process.
+    absent_ns: i64,
     device_count: i64,
     /// Before the first work less than this of what nothing names is an import.
     import_ns: i64,
@@ -86,7 +88,7 @@ pub(super) fn outside_first(
         Some(finding) => finding.gain.as_ref().map_or(0, |gain| gain.recoverable_ns) as f64,
         None => 0.0,
     };
-    let recorded_ns = outside.recorded_ns.saturating_sub(outside.profiler_ns) as f64;
+    let recorded_ns = outside.own_recorded_ns() as f64;
     let (words, main_ns) = outside.in_short();
     let leads = main_ns.is_some();
     let leads_list = is_found && first.is_none_or(Finding::looks_outside);
@@ -150,6 +152,7 @@ impl<'facts> Outside<'facts> {
             before_ns,
             after_ns,
             profiler_ns,
+            absent_ns: device.int("outside_absent_ns").unwrap_or(0),
             device_count,
             import_ns,
             is_trace,
@@ -157,22 +160,28 @@ impl<'facts> Outside<'facts> {
             may_wait,
         };
         // What is not told of is not taken off either.
-        let told_ns = if outside.takes_profiler() { profiler_ns } else { 0 };
-        Some(Self { profiler_ns: told_ns, ..outside })
+        let told_ns = |ns: i64| if outside.takes(ns) { ns } else { 0 };
+        let (profiler_ns, absent_ns) = (told_ns(profiler_ns), told_ns(outside.absent_ns));
+        Some(Self { profiler_ns, absent_ns, ..outside })
     }
 
     fn ns(&self) -> i64 {
         self.before_ns.saturating_add(self.after_ns)
     }
 
-    /// Whether the profiler takes a good part of it.
-    fn takes_profiler(&self) -> bool {
-        self.profiler_ns as f64 >= NAMED_SHARE * self.ns() as f64
+    /// Whether something takes a good part of it.
+    fn takes(&self, ns: i64) -> bool {
+        ns > 0 && ns as f64 >= NAMED_SHARE * self.ns() as f64
     }
 
-    /// The same without what the profiler takes of it.
+    /// The same without what the profiler takes of it, and without what its process did not live.
     fn own_ns(&self) -> i64 {
-        self.ns().saturating_sub(self.profiler_ns).max(0)
+        self.ns().saturating_sub(self.profiler_ns).saturating_sub(self.absent_ns).max(0)
+    }
+
+    /// What was recorded without those.
+    fn own_recorded_ns(&self) -> i64 {
+        self.recorded_ns.saturating_sub(self.profiler_ns).saturating_sub(self.absent_ns)
     }
 
     /// The same where that is a good part of all of it, the profiler's share and what was not recorded among it.
@@ -351,8 +360,8 @@ impl<'facts> Outside<'facts> {
         if let Some(ns) = self.told_ns("outside_host_ns") {
             parts.push(Sentence::default().own(&format!("{} in ", duration(ns))).sentence(&self.host_code()));
         }
-        let takes_profiler = self.device.int("outside_profiler_ns").is_some_and(|ns| ns > 0) && self.takes_profiler();
-        if takes_profiler && !self.is_before_record() {
+        let takes_profiler = self.device.int("outside_profiler_ns").is_some_and(|ns| ns > 0);
+        if takes_profiler && self.takes(self.profiler_ns) && !self.is_before_record() {
             parts.push(Sentence::default().own(&format!("{} that the profiler takes", duration(self.profiler_ns))));
         }
         if let Some(ns) = self.told_ns("outside_cuda_init_ns") {
@@ -384,6 +393,10 @@ impl<'facts> Outside<'facts> {
         let unknown_ns = self.unknown_ns().filter(|ns| *ns as f64 >= NAMED_SHARE * self.ns() as f64);
         if let Some(ns) = unknown_ns.filter(|_| !self.is_before_record()) {
             parts.push(Sentence::default().own(&format!("{} that were not recorded", duration(ns))));
+        }
+        if self.takes(self.absent_ns) {
+            let words = format!("{} in which its process did not run", duration(self.absent_ns));
+            parts.push(Sentence::default().own(&words));
         }
         parts
     }
@@ -417,9 +430,14 @@ impl<'facts> Outside<'facts> {
             None if self.device_count > 1 => "outside of the work of all GPUs".to_owned(),
             None => "outside of the GPU's work".to_owned(),
         };
-        let own_recorded_ns = self.recorded_ns.saturating_sub(self.profiler_ns);
+        let own_recorded_ns = self.own_recorded_ns();
         let share = percent(self.own_ns() as f64 / own_recorded_ns.max(1) as f64);
-        let beside = if self.takes_profiler() { " beside the profiler's own work" } else { "" };
+        let beside = match (self.takes(self.profiler_ns), self.takes(self.absent_ns)) {
+            (true, true) => " while its process ran, beside the profiler's own work,",
+            (true, false) => " beside the profiler's own work",
+            (false, true) => " while its process ran",
+            (false, false) => "",
+        };
         let words = format!("{share} of the {} that were recorded{beside} lie {place}", duration(own_recorded_ns));
         let words = Sentence::default().own(&words);
         let host = self.named_ns("outside_host_ns");

@@ -2,7 +2,8 @@
 
 use foldhash::HashSet;
 
-use super::{Finding, GainUnit, LEAST_EXPECTED_SHARE, Review};
+use super::gain::LEAST_EXPECTED_SHARE;
+use super::{Finding, GainUnit, Review};
 use crate::replay::{Change, Gain, InTurn};
 use crate::rules::outcome::Severity;
 use crate::text::number::percent;

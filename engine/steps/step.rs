@@ -199,10 +199,11 @@ fn join(steps: &mut [Step]) {
     let is_pause = |step: Step, next: Step| next.host.start - step.host.end > pace.saturating_mul(PAUSE_FACTOR);
     let pauses: Vec<bool> = pairs().map(|(step, next)| is_pause(step, next)).collect();
     let is_exception = pauses.iter().filter(|is_pause| **is_pause).count() <= MAX_PAUSE_COUNT;
-    // Where steps overlap, the last one too ends before its last operation does: when the next one would have begun.
+    // Where steps overlap, the last one too ends before its last operation does: when the next one would have begun, which is not
+    // before the host leaves it.
     let overhang = overhang_ns(steps).max(0);
     if let Some(last) = steps.last_mut().filter(|last| last.device.len_ns() > overhang) {
-        last.device.end -= overhang;
+        last.device.end = (last.device.end - overhang).max(last.host.end.min(last.device.end));
     }
     for (index, is_pause) in pauses.into_iter().enumerate() {
         if !(is_pause && is_exception) {

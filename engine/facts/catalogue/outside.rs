@@ -83,7 +83,14 @@ pub(super) const OUTSIDE: &[Fact] = &[
         Int,
         CudaApi,
         OneTime,
-        "The time there before the first thing that was recorded of it, and after the last.",
+        "The time there before the first thing that was recorded of it, and after the last, while its process ran.",
+    ),
+    fact(
+        "outside_absent_ns",
+        Int,
+        OsRuntime,
+        OneTime,
+        "The time there before the first thing that was recorded of any thread of its process, as behind a launcher, and after the profiler noticed that the process exits. 0 where no calls of the OS were recorded of that process.",
     ),
     fact(
         "outside_untraced_ns",

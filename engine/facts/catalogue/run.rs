@@ -5,7 +5,7 @@ use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneT
 use super::{Fact, fact};
 use crate::facts::extract::framework::{FRAMEWORKS, SERVING_ENGINES};
 use crate::source::FORMAT_IDS;
-use crate::timeline::Capability::{CpuSamples, CudaApi, CudaTrace, DeviceInfo, KernelProfile, Nvtx, Report};
+use crate::timeline::Capability::{CpuSamples, CudaApi, CudaTrace, DeviceInfo, KernelProfile, Nvtx, OsRuntime, Report};
 use crate::timeline::GpuVendor;
 use crate::timeline::output::KINDS;
 
@@ -405,6 +405,14 @@ pub(super) const PROGRAM: &[Fact] = &[
         "Kernels, or ranges of them, of which the profiler recorded metrics in place of when they ran.",
     ),
     fact("sampled_cuda_call", Text, CpuSamples, Incomparable, "The call of CUDA that most of those samples lie in."),
+    fact(
+        "os_call_in_cuda_count",
+        Int,
+        OsRuntime,
+        Extensive,
+        "Calls of the OS that the program made from within such calls of CUDA, by their stacks. Absent where there are none.",
+    ),
+    fact("os_call_in_cuda", Text, OsRuntime, Incomparable, "The call of CUDA that most of those stacks lie in."),
     fact(
         "graph_launch_count",
         Int,

@@ -67,7 +67,7 @@ const WINOGRAD_TRANSFORM: &str = r"winograd(Forward|Backward|Wgrad)(Data|Filter|
 const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTransform|nchwAddPadding";
 /// What changes the type of elements on the way does more than change the layout.
 const CAST: &str = r"(?i)cast|quant";
-const CONVOLUTION: &str = r"(?i)convol|conv[123]d|[sh]cudnn|fprop|[dw]grad|winograd|nchwToNhwc|nhwcToNchw";
+const CONVOLUTION: &str = r"(?i)convol|conv[123]d|[sh]cudnn|fprop|[dw]grad|winograd|nchwToNhwc|nhwcToNchw|igemm_(fwd|bwd|wrw)_|_conv_(fwd|bwd|wrw)";
 /// Attention has a forward and a backward pass as convolutions have: cuDNN calls its kernels `…_sdpa_…_fprop_…`.
 const NO_CONVOLUTION: &str = r"(?i)sdpa|flash|fmha|attention|attn|mha_";
 /// Fusions of Inductor, and those of them that do nothing but move elements: they are named after all that is fused.
@@ -382,7 +382,7 @@ mod tests {
         let of = |name: &str| patterns.traits(name, name);
         assert!(of("permute102_kernel").is_transpose && !of("per_channel_cast_and_transpose").is_transpose);
         let convolutions =
-            ["implicit_convolve_sgemm", "nchwToNhwcKernel", "dgrad2d_c1_k1_nchw_kernel", "volta_scudnn_128x32"];
+            ["implicit_convolve_sgemm", "nchwToNhwcKernel", "dgrad2d_c1_k1_nchw_kernel", "igemm_wrw_gtcx3_nhwc_bf16"];
         assert!(convolutions.into_iter().all(|name| of(name).is_of_convolution));
         assert!(!of("cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16").is_of_convolution);
         assert!(!of("convert_fp16").is_of_convolution && !of("ampere_sgemm_128x64_tn").is_of_convolution);

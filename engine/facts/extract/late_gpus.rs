@@ -1,13 +1,15 @@
 //! Facts of communication kernels that wait for another GPU of the recording.
 //!
 //! The kernels of one collective end together, on whatever GPU: who begins first runs until the last has come. The clocks of two GPUs
-//! may differ by tens of microseconds, so that what a kernel waits is how much longer it runs than the shortest of them.
+//! may differ by tens of microseconds: by how much, kernels tell that are paired in their order, and what a kernel waits is how much
+//! longer it runs than the shortest of its collective.
 
 use std::collections::BTreeMap;
 
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::OpKind;
+use crate::steps::median_ns;
 use crate::timeline::NameId;
 use crate::timeline::interval::Interval;
 
@@ -90,10 +92,16 @@ fn same_on_others(
     device: &DeviceContext,
     kernels: &[Kernel],
 ) -> Vec<(usize, Vec<Option<Interval>>)> {
-    let all = context.communication().iter().enumerate();
-    let others = all.filter(|(index, _)| context.devices[*index].ops.device != device.ops.device);
-    let same = others.map(|(index, by_name)| {
-        let of_kernel = |kernel: &Kernel| same(by_name.get(&kernel.name)?, kernel.times);
+    let all = || context.communication().iter().zip(&context.devices).enumerate();
+    let is_own = |of: &DeviceContext| of.ops.device == device.ops.device;
+    let Some((_, (own, _))) = all().find(|(_, (_, of))| is_own(of)) else { return Vec::new() };
+    let others = all().filter(|(_, (_, of))| !is_own(of));
+    let same = others.map(|(index, (other, _))| {
+        let ahead_ns = ahead_ns(own, other);
+        let of_kernel = |kernel: &Kernel| {
+            let of_name = own.get(&kernel.name).zip(other.get(&kernel.name))?;
+            same(of_name, kernel.times, ahead_ns)
+        };
         (index, kernels.iter().map(of_kernel).collect::<Vec<_>>())
     });
     let takes_part = |(_, same): &(usize, Vec<Option<Interval>>)| {
@@ -102,8 +110,42 @@ fn same_on_others(
     same.filter(takes_part).collect()
 }
 
-/// The kernel of the same collective on another device: the one of its name that ends nearest, and runs meanwhile.
-fn same(by_end: &[Interval], kernel: Interval) -> Option<Interval> {
+/// How far the clock of another device is ahead: by how much later its kernels end than those of the same name that come in the same
+/// order. Right behind a long one there often is a short one, which may end nearer to the long one of the other clock.
+fn ahead_ns(own: &ByName, other: &ByName) -> i64 {
+    let mut apart_ns = Vec::new();
+    for (own, other) in own.iter().filter_map(|(name, own)| Some((own, other.get(name)?))) {
+        let (mut own, mut other) = (own.iter().peekable(), other.iter().peekable());
+        while let (Some(one), Some(another)) = (own.peek(), other.peek()) {
+            let later_ns = another.end.saturating_sub(one.end);
+            let (is_own_left, is_other_left) = (later_ns > MOST_APART_NS, later_ns < -MOST_APART_NS);
+            if !is_own_left && !is_other_left {
+                apart_ns.push(later_ns);
+            }
+            if !is_other_left {
+                own.next();
+            }
+            if !is_own_left {
+                other.next();
+            }
+        }
+    }
+    median_ns(&mut apart_ns).unwrap_or(0)
+}
+
+/// The kernel of the same collective on another device, whose clock is so far ahead: by that, each ends nearest to the other of all
+/// that run meanwhile.
+fn same((own, other): (&Vec<Interval>, &Vec<Interval>), kernel: Interval, ahead_ns: i64) -> Option<Interval> {
+    let found = nearest(other, moved(kernel, ahead_ns))?;
+    nearest(own, moved(found, -ahead_ns)).filter(|back| *back == kernel).map(|_| found)
+}
+
+fn moved(kernel: Interval, by_ns: i64) -> Interval {
+    Interval::new(kernel.start.saturating_add(by_ns), kernel.end.saturating_add(by_ns))
+}
+
+/// The kernel that ends nearest to another, and runs meanwhile.
+fn nearest(by_end: &[Interval], kernel: Interval) -> Option<Interval> {
     let place = by_end.partition_point(|other| other.end < kernel.end);
     let near = &by_end[place.saturating_sub(MOST_NEAR)..(place + MOST_NEAR).min(by_end.len())];
     let is_same = |other: &&Interval| (other.end - kernel.end).abs() <= MOST_APART_NS && other.overlap_ns(kernel) > 0;
@@ -114,17 +156,35 @@ fn same(by_end: &[Interval], kernel: Interval) -> Option<Interval> {
 mod tests {
     use super::*;
 
+    fn of(times: &[(i64, i64)]) -> Vec<Interval> {
+        times.iter().map(|(start, end)| Interval::new(1_000 * start, 1_000 * end)).collect()
+    }
+
     #[test]
     fn the_same_collective_ends_nearest() {
-        let kernel = Interval::new(1_000_000, 2_000_000);
-        let others = [
-            Interval::new(900_000, 1_949_999),
-            Interval::new(1_900_000, 1_960_000),
-            Interval::new(1_980_000, 2_010_000),
-            Interval::new(2_012_000, 2_040_000),
-        ];
-        assert_eq!(same(&others, kernel), Some(others[2]));
-        assert_eq!(same(&others[..2], kernel), Some(others[1]));
-        assert_eq!((same(&others[..1], kernel), same(&others[3..], kernel)), (None, None));
+        let own = of(&[(1_000, 2_000)]);
+        let others = of(&[(900, 1_949), (1_900, 1_960), (1_980, 2_010), (2_012, 2_040)]);
+        let same = |others: &[Interval]| same((&own, &others.to_vec()), own[0], 0);
+        assert_eq!(same(&others), Some(others[2]));
+        assert_eq!(same(&others[..2]), Some(others[1]));
+        assert_eq!((same(&others[..1]), same(&others[3..])), (None, None));
+    }
+
+    #[test]
+    fn each_has_one_partner_by_clocks_that_differ() {
+        // A long one and a short one right behind it, in each of three steps; the other clock is 20 µs ahead.
+        let steps = |ahead: i64, starts: i64| {
+            let step = |at: i64| [(at + starts + ahead, at + 400 + ahead), (at + 403 + ahead, at + 411 + ahead)];
+            of(&[1_000, 3_000, 5_000].map(step).concat())
+        };
+        let (own, other) = (steps(0, 30), steps(20, 0));
+        let ahead = ahead_ns(&[(7, own.clone())].into(), &[(7, other.clone())].into());
+        assert_eq!(ahead, 20_000);
+        let found: Vec<_> = own.iter().map(|kernel| same((&own, &other), *kernel, ahead)).collect();
+        assert_eq!(found, other.iter().copied().map(Some).collect::<Vec<_>>());
+        // The first of a recording may be cut off on one of them.
+        let cut = [(7, own[1..].to_vec())].into();
+        assert_eq!(ahead_ns(&cut, &[(7, other.clone())].into()), 20_000);
+        assert_eq!(same((&own[1..].to_vec(), &other), own[1], ahead), Some(other[1]));
     }
 }

@@ -45,6 +45,7 @@ mod launched_copies;
 mod launches;
 mod lead;
 mod library_call;
+mod lives;
 mod local_memory;
 mod locked_turns;
 mod made_again;

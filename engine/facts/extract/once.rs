@@ -11,7 +11,7 @@ use super::optimizer::OptimizerSteps;
 use super::os_waits::{self, LONG_CALL_NS, OsWaits, WaitsForOthers};
 use super::ranges::NameOrder;
 use super::stats::Durations;
-use super::{Context, DeviceContext, between_os_calls, late_gpus, locked_turns};
+use super::{Context, DeviceContext, between_os_calls, late_gpus, lives, locked_turns};
 use crate::ledger::{Activity, Op, OpKind};
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::KernelShape;
@@ -40,6 +40,8 @@ pub(super) struct OfRecording {
     /// Of the threads that were asked for last: mostly the same ones launch the work of all devices.
     device_waits: Mutex<Option<(Vec<u32>, DeviceWaits)>>,
     locks: OnceLock<Vec<u32>>,
+    /// By process.
+    lives: OnceLock<Vec<Option<Interval>>>,
     os_waits: OnceLock<OsWaits>,
     /// Of the processes, and of the threads that launch, that were asked for last: mostly the same ones launch the work of all devices.
     waits_for_others: Mutex<Option<([Vec<u32>; 2], WaitsForOthers)>>,
@@ -225,6 +227,11 @@ impl Context<'_> {
     /// The calls of the OS that ask for a lock: see [`locked_turns::locks`].
     pub(super) fn locks(&self) -> &[u32] {
         self.once.locks.get_or_init(|| locked_turns::locks(self))
+    }
+
+    /// From when to when each process ran: see [`lives::lives`].
+    pub(super) fn lives(&self) -> &[Option<Interval>] {
+        self.once.lives.get_or_init(|| lives::lives(self))
     }
 
     /// The long waits in the operating system.

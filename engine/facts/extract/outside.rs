@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 use foldhash::HashSet;
 
 use super::projection::told_name;
-use super::spent::{MOST_ASKING, Sampled, Spent, asks_only};
+use super::spent::{MOST_ASKING, Sampled, Spent, asks_only, pin_set_up_ns};
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::Activity;
@@ -56,6 +56,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let main = teller;
     let spent = Spent::of(context, main, &sides);
     activities(context.timeline, &spent, facts);
+    let pins_ns = spent.pins_ns(context.timeline) - pin_set_up_ns(context, main, &sides);
+    facts.set("outside_pin_ns", pins_ns.max(0));
+    let absent_ns = absent_ns(context, main, &spent);
+    facts.set("outside_absent_ns", absent_ns);
+    facts.set("outside_unknown_ns", spent.unknown_ns() - absent_ns);
     let pause = device.told.pause.map_or(Interval::default(), |pause| pause.times);
     facts.set("outside_untraced_ns", untraced_ns(context.timeline, &spent, pause));
     sets_up(context, main, sides, facts);
@@ -126,13 +131,18 @@ fn untraced_ns(timeline: &Timeline, spent: &Spent, pause: Interval) -> i64 {
     spent.unknown.iter().map(beside_ns).fold(0, i64::saturating_add)
 }
 
+/// How much of what was not recorded of the thread lies before its process began, or after that had exited: as behind a launcher.
+fn absent_ns(context: &Context<'_>, thread: u32, spent: &Spent) -> i64 {
+    let process = context.timeline.process_of(thread) as usize;
+    let Some(life) = context.lives().get(process).copied().flatten() else { return 0 };
+    spent.unknown.iter().map(|part| part.len_ns() - part.overlap_ns(life)).fold(0, i64::saturating_add)
+}
+
 /// How long the thread is in host code, in calls of the OS, and in which call of CUDA the longest.
 fn activities(timeline: &Timeline, spent: &Spent, facts: &mut Entity) {
     facts.set("outside_host_ns", spent.host_ns());
     facts.set("outside_profiler_ns", spent.profiler.len_ns());
-    facts.set("outside_unknown_ns", spent.unknown_ns());
     facts.set("outside_cuda_init_ns", spent.starts_ns);
-    facts.set("outside_pin_ns", spent.pins_ns(timeline));
     facts.set("outside_off_cpu_ns", spent.off_cpu_ns);
     facts.set("outside_loading_ns", spent.loading_ns);
     if let Some((name, ns)) = spent.blocked(timeline) {

@@ -1,5 +1,7 @@
 //! Facts of the run and of its processes.
 
+use std::cmp::Reverse;
+
 use foldhash::{HashMap, HashSet};
 
 use super::profile::{FIRST_OF_PROFILER, is_system};
@@ -13,7 +15,8 @@ use crate::text::paths::without_folders;
 use crate::timeline::api::{self, ApiClass, error_name, is_graph_launch};
 use crate::timeline::columns::{ApiError, Label, RangeKind};
 use crate::timeline::interval::Interval;
-use crate::timeline::{GpuVendor, NONE, NameId, NoticeKind, Timeline, Times};
+use crate::timeline::samples::CpuSamples;
+use crate::timeline::{GpuVendor, NONE, NameId, NoticeKind, Timeline, Times, modules};
 
 /// CUDA's number of the error.
 const OUT_OF_MEMORY: u16 = 2;
@@ -270,37 +273,48 @@ const CALLS_OF_PROFILER: [&str; 2] = [FIRST_OF_PROFILER, "cuCtxSynchronize"];
 /// How the functions begin that register kernels while libraries load: these are no calls of the program.
 const REGISTRATION: [&str; 4] = ["__cudaRegister", "__cudaUnregister", "__cudaInit", "__sti____cuda"];
 
-/// Samples of calls of CUDA that were not recorded, where no kernel was: the program called it all the same. Beside other calls of
-/// the program only those count that launch, copy or wait: of others, not each is recorded.
+/// Samples of calls of CUDA that were not recorded, where no kernel was, and calls of the OS from within them.
 fn sampled_cuda(timeline: &Timeline, facts: &mut Entity) {
     let samples = &timeline.cpu_samples;
-    if !timeline.kernels.ops.times.is_empty() || samples.is_empty() {
+    if !timeline.kernels.ops.times.is_empty() {
         return;
     }
+    if !samples.is_empty() {
+        let (count, call) = unrecorded_cuda(timeline, samples);
+        facts.set("sampled_cuda_count", count);
+        facts.set_some("sampled_cuda_call", call);
+    }
+    let (count, call) = unrecorded_cuda(timeline, &timeline.os_stacks.samples);
+    if count > 0 {
+        facts.set("os_call_in_cuda_count", count);
+        facts.set_some("os_call_in_cuda", call);
+    }
+}
+
+/// How many stacks lie in calls of CUDA that were not recorded, and in which most of them: the program called it all the same. Beside
+/// other calls of the program only those count that launch, copy or wait: of others, not each is recorded.
+fn unrecorded_cuda<'all>(timeline: &'all Timeline, samples: &CpuSamples) -> (i64, Option<&'all str>) {
     let recorded: HashSet<NameId> = timeline.api.name.iter().copied().collect();
     let is_of_program = |name: &NameId| !CALLS_OF_PROFILER.contains(&timeline.name(*name));
     let any_recorded = recorded.iter().any(is_of_program);
     let recorded: HashSet<&str> = recorded.iter().map(|name| timeline.name(*name)).collect();
-    let counts = |function: u32| {
-        let name = samples.frames.get(function as usize).map_or("", |frame| timeline.name(frame.function));
-        !any_recorded || (name.starts_with("cu") && works(name) && !recorded.contains(name))
+    let call_of = |function: u32| {
+        let name = timeline.name(samples.frames.get(function as usize)?.function);
+        modules::cuda_call(name).filter(|call| !call.starts_with("cupti"))
     };
+    let counts =
+        |function: u32| !any_recorded || call_of(function).is_some_and(|call| works(call) && !recorded.contains(call));
     let mut count = 0;
     let mut functions: HashMap<u32, i64> = HashMap::default();
     for sample in 0..samples.len() {
-        if let Some(function) = called_by_program(timeline, samples.stack(sample)).filter(|function| counts(*function))
-        {
+        let called = called_by_program(timeline, samples, sample);
+        if let Some(function) = called.filter(|function| counts(*function)) {
             count += 1;
             *functions.entry(function).or_default() += 1;
         }
     }
-    facts.set("sampled_cuda_count", count);
-    let named = functions.into_iter().filter_map(|(function, count)| {
-        let frame = samples.frames.get(function as usize)?;
-        let name = timeline.name(frame.function);
-        name.starts_with("cu").then_some((count, std::cmp::Reverse(name)))
-    });
-    facts.set_some("sampled_cuda_call", named.max().map(|(_, name)| name.0));
+    let named = functions.into_iter().filter_map(|(function, count)| Some((count, Reverse(call_of(function)?))));
+    (count, named.max().map(|(_, name)| name.0))
 }
 
 /// What the profiler calls its own set-up when a program begins to use CUDA.
@@ -320,17 +334,20 @@ fn works(name: &str) -> bool {
     )
 }
 
-/// The outermost function of CUDA on a stack, where something else than the profiler and the beginnings of threads called it.
-fn called_by_program(timeline: &Timeline, stack: &[u32]) -> Option<u32> {
-    let frame_of = |function: &u32| timeline.cpu_samples.frames.get(*function as usize).copied();
-    let traits = timeline.cpu_samples.traits(&timeline.names);
-    let outermost = stack.iter().rposition(|function| traits.of(*function).is_cuda)?;
-    let name = timeline.name(frame_of(&stack[outermost])?.function);
-    if REGISTRATION.iter().any(|beginning| name.starts_with(beginning)) {
-        return None;
-    }
+/// The outermost function of CUDA on a stack, where something else than the profiler and the beginnings of threads called it. A runtime
+/// that is linked into the program is told by the names of its calls.
+fn called_by_program(timeline: &Timeline, samples: &CpuSamples, sample: usize) -> Option<u32> {
+    let stack = samples.stack(sample);
+    let frame_of = |function: &u32| samples.frames.get(*function as usize).copied();
+    let registers = |function: &u32| {
+        let name = frame_of(function).map_or("", |frame| timeline.name(frame.function));
+        REGISTRATION.iter().any(|beginning| name.starts_with(beginning))
+    };
+    let traits = samples.traits(&timeline.names);
+    let outermost = stack.iter().rposition(|function| traits.of(*function).is_in_cuda)?;
     let caller = stack.get(outermost + 1).and_then(frame_of)?;
-    (caller.module != NONE && !is_system(timeline, caller)).then(|| stack[outermost])
+    let is_called = caller.module != NONE && !is_system(timeline, caller) && !stack[outermost..].iter().any(registers);
+    is_called.then(|| stack[outermost])
 }
 
 /// How long a device computes in all that was recorded, whichever part of it is judged.
@@ -463,7 +480,7 @@ fn notices(timeline: &Timeline, facts: &mut Entity) {
     ] {
         let of_kind = timeline.notices.iter().filter(|notice| notice.kind == kind);
         // Of equally grave ones the first is the most telling.
-        let gravest = of_kind.min_by_key(|notice| std::cmp::Reverse(notice.level));
+        let gravest = of_kind.min_by_key(|notice| Reverse(notice.level));
         facts.set_some(name, gravest.map(|notice| without_folders(&notice.text)));
     }
 }

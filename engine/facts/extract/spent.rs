@@ -219,6 +219,21 @@ fn context_made(timeline: &Timeline, after: i64) -> Option<i64> {
     overheads.filter(|(times, own)| **own == name && times.start >= after).map(|(times, _)| times.end).min()
 }
 
+/// How much of some parts a call that locks pages of the host takes until a context is made in it: that sets CUDA up.
+pub(super) fn pin_set_up_ns(context: &Context<'_>, thread: u32, parts: &[Interval]) -> i64 {
+    let timeline = context.timeline;
+    let Some(made) = context_made(timeline, i64::MIN) else { return 0 };
+    let times = |call: &u32| timeline.api.times.at(*call as usize);
+    let calls = context.calls.of_thread(thread).iter().take(MOST_ASKING);
+    let Some(call) = calls.take_while(|call| times(call).start < made).find(|call| times(call).end > made) else {
+        return 0;
+    };
+    let name = timeline.api.name.get(*call as usize).map_or("", |name| timeline.name(*name));
+    let until_made = Interval::new(times(call).start, made);
+    let is_pin = memory_call(&without_folders(name)) == MemoryCall::HostPin;
+    if is_pin { parts.iter().map(|part| part.overlap_ns(until_made)).fold(0, i64::saturating_add) } else { 0 }
+}
+
 /// The samples of a thread that were taken in its host code, which is given by start.
 fn host_samples(timeline: &Timeline, thread: u32, host: &[Interval]) -> Vec<u32> {
     let all = &timeline.cpu_samples;

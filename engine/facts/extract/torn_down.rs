@@ -11,11 +11,16 @@ const EXIT_NOTICE: &str = "CUDA profiling data flush on process exit";
 
 /// Whether the profiler noticed that a process exits, after all calls that were recorded: the program ended while it was recorded.
 pub(super) fn is_exit_recorded(timeline: &Timeline) -> bool {
-    let Some(name) = timeline.names.find(EXIT_NOTICE) else { return false };
-    let overheads = timeline.overheads.times.iter().zip(&timeline.overheads.name);
-    let last_exit = overheads.filter(|(_, own)| **own == name).map(|(times, _)| times.end).max();
+    let last_exit = exits(timeline).map(|(end, _)| end).max();
     let last_call = timeline.api.times.iter().map(|call| call.start).max();
     last_exit.is_some_and(|exit| last_call.is_none_or(|call| call <= exit))
+}
+
+/// When the profiler was done with what it does as a process exits, on which thread.
+pub(super) fn exits(timeline: &Timeline) -> impl Iterator<Item = (i64, u32)> + '_ {
+    let (overheads, name) = (&timeline.overheads, timeline.names.find(EXIT_NOTICE));
+    let all = overheads.times.iter().zip(&overheads.name).zip(&overheads.thread);
+    all.filter(move |((_, own), _)| Some(**own) == name).map(|((times, _), thread)| (times.end, *thread))
 }
 
 /// Whether what the program called last frees, destroys and waits, and nothing else: it came to its end.

@@ -146,7 +146,15 @@ impl Ranking<'_> {
     fn elsewhere(&self, this: &Occurrence<'_>, least_share: f64) -> Option<(i64, &str)> {
         let is_told = |ns: i64| ns as f64 >= least_share * ns.saturating_add(this.claimed_ns().unwrap_or(0)) as f64;
         let (cause, ns) = this.explained.filter(|(_, ns)| is_told(*ns))?;
-        Some((this.common_ns.unwrap_or(ns), &self.context.rule(&self.occurrences[self.root(cause)]).id))
+        let root = &self.occurrences[self.root(cause)];
+        (!self.wins_nothing(root)).then(|| (this.common_ns.unwrap_or(ns), self.context.rule(root).id.as_str()))
+    }
+
+    /// Whether what was found of its rule is a note that wins nothing, which is not told.
+    fn wins_nothing(&self, this: &Occurrence<'_>) -> bool {
+        let is_note = this.severity == Severity::Info && this.gain.as_ref().is_some_and(Gain::is_nothing_played);
+        let is_of_rule = |index: usize| self.occurrences[index].rule == this.rule;
+        is_note && !(0..self.occurrences.len()).any(|index| self.cause(index).is_some_and(is_of_rule))
     }
 
     fn also(&self, other: &Occurrence<'_>) -> Also {

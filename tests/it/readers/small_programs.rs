@@ -220,3 +220,40 @@ fn short_kernels_fill_as_many_sms_as_the_samples_of_their_window_tell() {
     let seldom = device(300);
     assert_eq!(seldom["sm_active_source"], "derived", "{seldom:#}");
 }
+
+/// Before a launcher has started the program, nothing of it can have been recorded.
+#[test]
+fn a_process_that_begins_late_did_not_run_before() {
+    let device = |os_call: &str| {
+        let project = Project::empty();
+        let text = format!(
+            r#"
+            about = "A launcher, and the program that it starts two seconds later."
+            [kernel]
+            step = {{ name = "void step(float*, int)", run_us = 900, grid = [600, 1, 1], block = [128, 1, 1] }}
+            [[process]]
+            pid = 100
+            name = "mpirun"
+            gpus = []
+            [[process]]
+            pid = 200
+            name = "solver"
+            [[thread]]
+            script = [{{ os = {{ call = "poll", us = 3000000 }} }}, {{ os = {{ call = "write", us = 10 }} }}]
+            [[thread]]
+            process = 1
+            start_us = 2000000
+            script = [{os_call} {{ host = {{ us = 300000 }} }}, {{ repeat = {{ times = 20, do = [{{ launch = {{ kernel = "step" }} }}] }} }},
+              {{ sync = {{ api = "cudaDeviceSynchronize" }} }}]
+            "#
+        );
+        Scenario::parse(&text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+        project.facts()["devices"][0].clone()
+    };
+    let traced = device("{ os = { call = \"open\", us = 10 } },");
+    let absent_ns = traced["outside_absent_ns"].as_i64().unwrap();
+    assert!((1_900_000_000..2_010_000_000).contains(&absent_ns), "{traced:#}");
+    assert!(traced["outside_unknown_ns"].as_i64().unwrap() >= 600_000_000, "no one noticed its end: {traced:#}");
+    let untraced = device("");
+    assert_eq!(untraced["outside_absent_ns"], 0, "it may have run all the time");
+}
