@@ -20,13 +20,14 @@ const OF_WINDOW: [&str; 8] = [
     "overlap_ceiling_ns",
 ];
 /// Parts of the time in which nothing runs whose names do not say it.
-const OF_IDLE: [&str; 6] = [
+const OF_IDLE: [&str; 7] = [
     "scalar_readback_idle_ns",
     "one_time_idle_ns",
     "launch_bound_ns",
     "migration_idle_ns",
     "round_trip_idle_ns",
     "round_trip_host_idle_ns",
+    "host_optimizer_idle_ns",
 ];
 /// What running ahead of the device could win.
 const OF_OVERLAP: [&str; 3] = ["sync_run_ahead_ns", "blocking_copy_run_ahead_ns", "scalar_readback_run_ahead_ns"];

@@ -43,7 +43,6 @@ pub(crate) use code_waits::PROCESS_WAITS;
 pub use code_waits::sleeps;
 pub use host::Calls;
 pub use idle::{IdleReading, Stretch};
-pub use open_ranges::OPTIMIZER_STEP;
 pub use ops::{DeviceOps, Op, OpKind, OpRef, Scope};
 pub use reading::{COLD_PIECES, HostAndRounds, MAX_ONCE_PIECE_COUNT, START_UP_PIECES, TimeSum};
 pub use stretches::{Stretches, Unread};

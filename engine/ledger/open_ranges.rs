@@ -8,9 +8,6 @@ use crate::timeline::interval::Interval;
 use crate::timeline::open::Open;
 use crate::timeline::{NONE, ThreadRanges};
 
-/// How PyTorch begins the name of the range of an optimizer's step.
-pub const OPTIMIZER_STEP: &str = "Optimizer.step#";
-
 /// What is known of a range that is open.
 #[derive(Debug, Clone, Copy)]
 struct Known {

@@ -11,7 +11,7 @@ use super::ahead::{Done, Lead};
 use super::host::Calls;
 use super::idle::{BesideCopies, HostBesideCopies, IdleReading};
 use super::of_thread::{OfThread, tell_threads};
-use super::open_ranges::{OPTIMIZER_STEP, OpenRanges};
+use super::open_ranges::OpenRanges;
 use super::queries::{Guess, Queries, Query, QueryCursor};
 use super::reading::{Drained, Piece, RangeIdle, TimeSum};
 use super::stretches::Unread;
@@ -113,7 +113,7 @@ fn walk_all(
     threads: Threads,
     take: impl FnMut(Batch) + Send,
 ) {
-    let is_optimizer = timeline.labels_beginning(OPTIMIZER_STEP);
+    let is_optimizer = timeline.optimizer_labels();
     let mut questions = questions(devices, &is_optimizer);
     questions.sort_by_key(|question| (question.thread, question.device));
     let by_thread: Vec<_> = questions.chunk_by(|a, b| a.thread == b.thread).collect();

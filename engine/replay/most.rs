@@ -47,7 +47,7 @@ pub(super) struct Whole<'all> {
 impl Whole<'_> {
     /// The same of what they take away of the time in which the device is busy.
     pub(super) fn device_spread(self, changes: &[Change]) -> f64 {
-        let pins = changes.contains(&Change::PinCopies);
+        let pins = changes.contains(&Change::PinCopies) || changes.contains(&Change::KeepData);
         let is_pageable = pins && self.model.part.ops.iter().any(|op| op.is_pageable);
         if is_pageable { PAGEABLE_SPREAD } else { DEVICE_SPREAD }
     }

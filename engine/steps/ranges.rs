@@ -9,12 +9,11 @@ use foldhash::{HashMap, HashSet};
 use super::launches::Launches;
 use super::sequence;
 use super::step::{Certainty, MIN_STEP_COUNT, Step, Steps, ToldBy};
-use crate::ledger::OPTIMIZER_STEP;
 use crate::text::cut;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
-use crate::timeline::{NONE, NameId, Timeline};
+use crate::timeline::{NONE, NameId, OPTIMIZER_STEP, Timeline};
 
 /// From the first to the last step, they launch at least this share of the work there.
 const NAMED_INSIDE_SHARE: f64 = 0.5;

@@ -45,6 +45,12 @@ const MIN_COUNT: usize = 3;
 /// Threads of PyTorch that worker processes hand their batches to, or that are theirs.
 const WORKER_THREADS: [&str; 2] = ["pt_data_pin", "pt_data_worker"];
 
+/// How PyTorch begins the name of the range of an optimizer's step.
+pub const OPTIMIZER_STEP: &str = "Optimizer.step#";
+/// What programs call the range of such a step, in small letters and without what joins words.
+const OPTIMIZER_NAMES: [&str; 8] =
+    ["optimizer", "optimizerstep", "optim", "optimstep", "optstep", "stepoptimizer", "optimizerupdate", "adamstep"];
+
 /// What [`Timeline::loading_labels`] found, and whether threads are of workers, if that was asked.
 #[derive(Debug, Default)]
 pub struct Loading {
@@ -65,6 +71,18 @@ impl Timeline {
     /// By index of the label, whether its name begins so.
     pub fn labels_beginning(&self, begin: &str) -> Vec<bool> {
         self.ranges.labels.iter().map(|label| self.name(label.name).starts_with(begin)).collect()
+    }
+
+    /// By index of the label, whether its ranges are steps of an optimizer: as PyTorch marks them; without any such, as programs
+    /// call their own.
+    pub fn optimizer_labels(&self) -> Vec<bool> {
+        let of_pytorch = self.labels_beginning(OPTIMIZER_STEP);
+        if of_pytorch.contains(&true) {
+            return of_pytorch;
+        }
+        let is_marked = |label: &Label| matches!(label.kind, RangeKind::Nvtx | RangeKind::Annotation);
+        let labels = self.ranges.labels.iter();
+        labels.map(|label| is_marked(label) && names_optimizer(self.name(label.name))).collect()
     }
 
     /// By index of the label, whether its ranges fetch the next batch of data. Of ranges in each other the outer one counts.
@@ -161,6 +179,13 @@ fn launches_within(launches: &[(u32, i64)], thread: u32, times: Interval) -> boo
     launches.get(next).is_some_and(|(of, moment)| *of == thread && *moment < times.end)
 }
 
+/// Whether a program calls a range after a step of its optimizer.
+fn names_optimizer(name: &str) -> bool {
+    let letters = cut::to_bytes(name, MAX_NAME_BYTES).chars().filter(|letter| letter.is_ascii_alphanumeric());
+    let plain: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+    OPTIMIZER_NAMES.contains(&plain.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,6 +198,16 @@ mod tests {
         }
         for name in ["database", "batch", "data parallel", "forward", "", "unload database"] {
             assert_eq!(sign_of(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn steps_of_an_optimizer_are_called_so() {
+        for name in ["optimizer", "Optimizer.step", "optimizer_step", "Optimizer step", "opt.step()"] {
+            assert!(names_optimizer(name), "{name}");
+        }
+        for name in ["optimizer_state", "step", "make optimizer", "", "optimizers"] {
+            assert!(!names_optimizer(name), "{name}");
         }
     }
 

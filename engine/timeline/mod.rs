@@ -39,7 +39,7 @@ pub use columns::{ApiCalls, Copies, GpuOps, Graphs, Kernels, Memsets, Migrations
 pub use columns::{KernelShape, ThreadRanges, ThreadState, ThreadStates};
 pub use frames::{FrameTraits, TraitsOfFrames};
 pub use kernel_profiles::{Counter, Counters, KernelProfile, KernelProfiles, Page};
-pub use loading::Loading;
+pub use loading::{Loading, OPTIMIZER_STEP};
 pub use locations::{CallLocations, LocationCursor, SourceLocation};
 pub use names::{NameId, Names};
 pub use peaks::{TensorRatios, tensor_ratios};

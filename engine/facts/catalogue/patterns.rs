@@ -257,6 +257,21 @@ pub(super) const ROUND_TRIPS: &[Fact] = &[
         Incomparable,
         "When the first copy of that size begins; absent without any.",
     ),
+    fact(
+        "host_optimizer_step_count",
+        Int,
+        Nvtx,
+        Extensive,
+        "Steps of optimizers within the window, by the ranges `Optimizer.step#` of PyTorch or those that a program calls after such a step, where none of them launches anything on the device but copies: they work in the memory of the host. Absent without any.",
+    ),
+    fact("host_optimizer_name", Text, Nvtx, Incomparable, "The first of these optimizers, as PyTorch calls its class."),
+    fact(
+        "host_optimizer_idle_ns",
+        Int,
+        Nvtx,
+        ExtensiveWithGaps,
+        "Idle time of the device while the thread that launches is in one of them, and runs host code, launches copies or waits for these.",
+    ),
 ];
 
 /// Work of different streams that takes turns.

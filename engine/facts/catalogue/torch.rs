@@ -11,7 +11,7 @@ pub(super) const TORCH: &[Fact] = &[
         Int,
         Nvtx,
         Extensive,
-        "Steps of optimizers that launch kernels of the window, by the ranges `Optimizer.step#` of PyTorch; absent, as all facts of optimizers, where none launches a kernel.",
+        "Steps of optimizers that launch kernels of the window, by the ranges `Optimizer.step#` of PyTorch, or those that a program calls after such a step; absent, as all facts of optimizers, where none launches a kernel.",
     ),
     fact(
         "recomputed_operator_count",

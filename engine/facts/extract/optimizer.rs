@@ -8,12 +8,12 @@ use super::by_index::ByIndex;
 use super::steps::are_rounds;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::{OPTIMIZER_STEP, Op, OpKind};
+use crate::ledger::{Op, OpKind};
 use crate::replay::MANY_TENSORS;
 use crate::timeline::columns::KernelShape;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Follower;
-use crate::timeline::{NONE, NameId, Timeline, Times};
+use crate::timeline::{NONE, NameId, OPTIMIZER_STEP, Timeline, Times};
 
 /// The operator that fills a gradient as large as the whole table of an embedding, of which a batch uses some rows.
 const DENSE_GRADIENT: &str = "aten::embedding_dense_backward";
@@ -22,7 +22,7 @@ const TOGETHER: [&str; 2] = [MANY_TENSORS, "FusedOptimizer"];
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
-    let is_step = timeline.labels_beginning(OPTIMIZER_STEP);
+    let is_step = timeline.optimizer_labels();
     if !is_step.contains(&true) {
         return;
     }
@@ -49,7 +49,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         beside_rounds_count += i64::from(are_rounds && rounds.overlap_ns(op.interval()) == 0);
         kernel_ns = kernel_ns.saturating_add(own_ns);
     }
+    let labels = timeline.ranges.labels.iter().zip(&is_step);
+    let name = labels.filter(|(_, is_step)| **is_step).map(|(label, _)| timeline.name(label.name)).next();
+    let name = name.and_then(|name| name.strip_prefix(OPTIMIZER_STEP)).map(|name| name.trim_end_matches(".step"));
     if kernel_count == 0 {
+        on_host(context, device, name, facts);
         return;
     }
     facts.set("optimizer_step_count", launching.len() as i64);
@@ -71,12 +75,23 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
     facts.set_some("dense_gradient_kernel_sum_ns", dense_gradients_ns(timeline, device));
     facts.set("idle_optimizer_ns", device.idle().optimizer_ns);
-    let labels = timeline.ranges.labels.iter().zip(&is_step);
-    let name = labels.filter(|(_, is_step)| **is_step).map(|(label, _)| timeline.name(label.name)).next();
-    facts.set_some(
-        "optimizer_name",
-        name.and_then(|name| name.strip_prefix(OPTIMIZER_STEP)).map(|name| name.trim_end_matches(".step")),
-    );
+    facts.set_some("optimizer_name", name);
+}
+
+/// Steps of optimizers none of which launches a kernel: they work on what lies in the memory of the host.
+fn on_host(context: &Context<'_>, device: &DeviceContext, name: Option<&str>, facts: &mut Entity) {
+    let (timeline, idle_ns) = (context.timeline, device.idle().optimizer_ns);
+    let mut steps = context.optimizer_steps().follow();
+    // Graphs hold kernels, and memory that is set is the device's.
+    let is_of_device = |op: &Op| !matches!(op.kind, OpKind::Copy | OpKind::Migration);
+    if idle_ns == 0 || device.ops.in_window().filter(is_of_device).any(|op| steps.launched(timeline, op)) {
+        return;
+    }
+    let own = context.optimizer_steps().of_threads().filter(|(thread, _)| device.is_of(timeline.process_of(*thread)));
+    let within = own.flat_map(|(_, times)| times.iter()).filter(|step| step.overlap_ns(device.window()) > 0);
+    facts.set("host_optimizer_step_count", within.count() as i64);
+    facts.set("host_optimizer_idle_ns", idle_ns);
+    facts.set_some("host_optimizer_name", name);
 }
 
 /// What a kernel shape is of.
@@ -115,7 +130,7 @@ pub(super) struct OptimizerSteps {
 impl OptimizerSteps {
     /// Those that are marked.
     pub(super) fn of(timeline: &Timeline) -> Self {
-        let is_step = timeline.labels_beginning(OPTIMIZER_STEP);
+        let is_step = timeline.optimizer_labels();
         if is_step.contains(&true) { Self::new(timeline, &is_step) } else { Self::default() }
     }
 

@@ -113,7 +113,7 @@ const fn reach(change: Change, made: Made) -> Option<&'static [&'static [Account
             | Change::LoadOnce,
             _,
         ) => &[IDLE_OF_HOST],
-        (Change::BatchCopies | Change::PinCopies, _) => &[COPIES, IDLE_OF_HOST],
+        (Change::KeepData | Change::BatchCopies | Change::PinCopies, _) => &[COPIES, IDLE_OF_HOST],
         (Change::OverlapCopies, Made::Plainly) => &[COPIES, WAITS],
         (Change::OverlapCommunication, _) => &[COMMUNICATION],
         (Change::NonBlockingStreams | Change::UnorderedStreams | Change::SpreadStreams, _) => &[BUSY],

@@ -7,7 +7,7 @@ use super::nan_checks::busy_ns;
 use super::optimizer::Step;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::{OPTIMIZER_STEP, OpKind};
+use crate::ledger::OpKind;
 use crate::replay::MANY_TENSORS;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
@@ -52,7 +52,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 
 /// Whether steps of optimizers are called differently.
 fn has_several_optimizers(timeline: &Timeline) -> bool {
-    let is_step = timeline.labels_beginning(OPTIMIZER_STEP);
+    let is_step = timeline.optimizer_labels();
     let labels = timeline.ranges.labels.iter().zip(&is_step).filter(|(_, is_step)| **is_step);
     let mut names = labels.map(|(label, _)| label.name);
     let first = names.next();

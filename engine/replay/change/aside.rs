@@ -225,12 +225,12 @@ impl Play<'_> {
         reads_only
     }
 
-    fn lane(&self, call: usize) -> Option<u8> {
+    pub(super) fn lane(&self, call: usize) -> Option<u8> {
         let row = &self.model.part.calls[call];
         self.model.part.ops.get(row.first_op as usize).filter(|_| row.op_count == 1).and_then(|op| op.lane)
     }
 
-    fn only_waits(&self, call: usize) -> bool {
+    pub(super) fn only_waits(&self, call: usize) -> bool {
         let row = &self.model.part.calls[call];
         row.op_count == 0 && matches!(row.class, ApiClass::Wait(_) | ApiClass::Query | ApiClass::Other)
     }

@@ -5,6 +5,7 @@ mod aside;
 mod copies;
 mod graph;
 mod host;
+mod keep_data;
 mod kernels;
 mod merged;
 mod precision;
@@ -98,6 +99,7 @@ changes! {
     KeepTensors "keep-tensors" "keep_tensors" "Tensors are made in the type and layout that their users read: casts and layout copies go."
     FuseAttention "fuse-attention" "fuse_attention" "Attention that is written out becomes one kernel, which keeps no matrix of weights in memory."
     KeepActivations "keep-activations" "keep_activations" "What the forward pass computes is kept for the backward pass, which runs no operator of it again."
+    KeepData "keep-data" "keep_data" "Data that goes to the GPU and back, in copies of pageable memory of one size, stays there; what the host does with it in between is done there."
     BatchCopies "batch-copies" "batch_copies" "Small copies in a row become one, packed by the host."
     PinCopies "pin-copies" "pin_copies" "Pageable host memory is pinned: copies run at the rate of the link and their calls return at once."
     CacheAllocations "cache-allocations" "cache_allocations" "Memory is allocated once: calls that allocate and free take no time and wait for nothing."
@@ -125,6 +127,7 @@ impl Change {
             || matches!(
                 self,
                 Self::BatchCopies
+                    | Self::KeepData
                     | Self::FuseOptimizer
                     | Self::ForEach
                     | Self::MergeCollectives
@@ -166,7 +169,8 @@ impl Change {
 
     /// Whether it leaves every kernel where it is, and as long as it is, but for what [`Extent::Ceiling`] says of it.
     pub(super) const fn keeps_kernels(self) -> bool {
-        self.is_of_idle_time() || matches!(self, Self::BatchCopies | Self::NonBlockingStreams | Self::UnorderedStreams)
+        self.is_of_idle_time()
+            || matches!(self, Self::KeepData | Self::BatchCopies | Self::NonBlockingStreams | Self::UnorderedStreams)
     }
 
     /// Whether kernels of one stream may run beside each other after it: at best pinned copies are overlapped as well.
@@ -257,6 +261,7 @@ impl Play<'_> {
             Change::FuseAttention => self.fuse_attention(extent, setting),
             Change::KeepActivations => self.keep_activations(setting),
             Change::Fuse => self.fuse(extent, setting),
+            Change::KeepData => self.keep_data(extent, setting),
             Change::BatchCopies => self.batch_copies(extent, setting),
             Change::PinCopies => self.pin_copies(extent, setting),
             Change::CacheAllocations => self.cache_allocations(extent, setting),

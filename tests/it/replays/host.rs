@@ -467,3 +467,41 @@ fn a_call_that_takes_memory_keeps_its_own_length_where_it_ends_at_no_one_distanc
     let (waits, own) = (expected(&[5.0; 8]), expected(&[5.0, 30.0, 60.0, 10.0, 40.0, 5.0, 80.0, 20.0]));
     assert!(waits > 70_000 && own < waits / 2, "{waits} {own}");
 }
+
+/// Steps of a kernel whose result of so many microseconds at 10 GB/s comes back, is worked on for so long, and goes there again.
+fn both_ways(copy_us: f64, back_us: f64, host_us: f64) -> Trace {
+    let mut trace = Trace::default();
+    for step in 0..STEP_COUNT {
+        let begin = trace.host_us;
+        trace.launch("filter_kernel", KERNEL_US);
+        for length in [copy_us, 2.0] {
+            trace.copy("Memcpy DtoH (Device -> Pageable)", length);
+            trace.wait();
+        }
+        trace.host_us += host_us;
+        for length in [back_us, 2.0] {
+            trace.copy("Memcpy HtoD (Pageable -> Device)", length);
+            trace.wait();
+        }
+        trace.step(step, begin);
+    }
+    trace
+}
+
+#[test]
+fn data_that_goes_both_ways_stays_with_what_is_done_with_it() {
+    let left = |trace: Trace| {
+        let (gain, step_ns) = trace.gain(Change::KeepData);
+        (step_ns - gain.expected_ns, step_ns - gain.ceiling_ns, step_ns)
+    };
+    let (expected, least, step_ns) = left(both_ways(400.0, 400.0, 3_000.0));
+    assert!(step_ns > 3_900_000, "{step_ns}");
+    // The small copies beside the large ones go as well; the kernel stays, and its launch.
+    assert!((100_000..200_000).contains(&expected) && (70_000..=expected).contains(&least), "{expected} {least}");
+    // Other sizes are input and output, small ones arguments and results.
+    assert_eq!(left(both_ways(400.0, 200.0, 3_000.0)).0, left(both_ways(400.0, 200.0, 3_000.0)).2);
+    assert_eq!(left(both_ways(90.0, 90.0, 300.0)).0, left(both_ways(90.0, 90.0, 300.0)).2);
+    // What takes more than ten times as long as the copies does something else.
+    let (expected, ..) = left(both_ways(400.0, 400.0, 9_000.0));
+    assert!((9_000_000..9_300_000).contains(&expected), "{expected}");
+}
