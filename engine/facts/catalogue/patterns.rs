@@ -215,6 +215,28 @@ pub(super) const CALL_ROUNDS: &[Fact] = &[
     ),
     fact("call_round_idle_ns", Int, CudaApi, ExtensiveWithGaps, "Time in between in which the device runs nothing."),
     fact("call_round_start_ns", Int, CudaApi, Incomparable, "When the first of them begins."),
+    fact(
+        "set_up_round_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "Steps of the steady state in which the host makes or destroys streams, events, graphs or library handles, or else sets up; absent where fewer than nine tenths of them have such calls. Calls that only ask are none.",
+    ),
+    fact("set_up_round_call_count", Int, CudaApi, Extensive, "The calls in them that do so."),
+    fact(
+        "set_up_round_calls",
+        Text,
+        CudaApi,
+        Incomparable,
+        "Which calls those are, with how many a step has: `4 cudaStreamCreate, 4 cudaStreamDestroy`.",
+    ),
+    fact(
+        "set_up_round_idle_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "Time inside these calls in which the device runs nothing, loading of code left out.",
+    ),
 ];
 
 /// Data that goes to the device and comes back.

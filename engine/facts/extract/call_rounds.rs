@@ -29,7 +29,7 @@ const POOL_CALLS: [&str; 4] =
 /// Calls of the driver that only ask what a kernel is called, as at each launch under a profiler: no part of a program's loop.
 const NAME_CALLS: [&str; 2] = ["cuKernelGetName", "cuFuncGetName"];
 /// Names of calls are short; a report may hold others.
-const MAX_LISTED_BYTES: usize = 600;
+pub(super) const MAX_LISTED_BYTES: usize = 600;
 
 /// The calls of one round, in order.
 struct Round {
@@ -128,7 +128,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 }
 
 /// The time within calls, by start, in which the device runs nothing; what lies within another call counts once.
-fn idle_within(calls: impl Iterator<Item = Interval>, device: &DeviceContext) -> i64 {
+pub(super) fn idle_within(calls: impl Iterator<Item = Interval>, device: &DeviceContext) -> i64 {
     let (mut idle_ns, mut until) = (0_i64, i64::MIN);
     for call in calls {
         let rest = Interval::new(call.start.max(until), call.end);

@@ -5,8 +5,8 @@ use super::{
     chains, collectives, communication, compiled, copies, device, filled_memory, fine_work, graph_gaps, growing, idle,
     kernel_tuning, kernels, late_gpus, late_host, late_starts, launched_copies, lead, locked_turns, metrics,
     nan_checks, operators, optimizer, pace, page_locked, phases, product_rows, products, random_numbers, ranges,
-    readbacks, recomputed, replay, round_trips, second_derivatives, sequence, shared_stream, sorts, source_lines,
-    steps, streams, syncs, tuning, turns, unused_gradients,
+    readbacks, recomputed, replay, round_trips, second_derivatives, sequence, set_up_rounds, shared_stream, sorts,
+    source_lines, steps, streams, syncs, tuning, turns, unused_gradients,
 };
 
 /// Extracts a group of a device's facts.
@@ -54,6 +54,7 @@ fn facts_of_time(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>,
     readbacks::extract(context, device, &mut part.device);
     round_trips::extract(context, device, &mut part.device);
     call_rounds::extract(context, device, &mut part.device);
+    set_up_rounds::extract(context, device, &mut part.device);
     between_os_calls::extract(context, device, &mut part.device);
     communication::extract(context, device, &mut part.device);
     late_gpus::extract(context, device, &mut part.device);

@@ -84,6 +84,7 @@ mod run;
 mod scope;
 mod second_derivatives;
 mod sequence;
+mod set_up_rounds;
 mod shared_stream;
 mod sorts;
 mod source_lines;
