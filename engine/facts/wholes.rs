@@ -20,7 +20,7 @@ const OF_WINDOW: [&str; 8] = [
     "overlap_ceiling_ns",
 ];
 /// Parts of the time in which nothing runs whose names do not say it.
-const OF_IDLE: [&str; 7] = [
+const OF_IDLE: [&str; 8] = [
     "scalar_readback_idle_ns",
     "one_time_idle_ns",
     "launch_bound_ns",
@@ -28,6 +28,7 @@ const OF_IDLE: [&str; 7] = [
     "round_trip_idle_ns",
     "round_trip_host_idle_ns",
     "host_optimizer_idle_ns",
+    "collective_row_idle_ns",
 ];
 /// What running ahead of the device could win.
 const OF_OVERLAP: [&str; 3] = ["sync_run_ahead_ns", "blocking_copy_run_ahead_ns", "scalar_readback_run_ahead_ns"];

@@ -34,6 +34,7 @@ pub(super) const ALL: &[&[Fact]] = &[
     patterns::CHAINS,
     patterns::CALL_ROUNDS,
     patterns::ROUND_TRIPS,
+    patterns::COLLECTIVE_ROWS,
     patterns::TURNS,
     accounts::of(Some(Breakdown::Waste)),
     accounts::ONCE,

@@ -296,6 +296,25 @@ pub(super) const ROUND_TRIPS: &[Fact] = &[
     ),
 ];
 
+/// Collectives that could be one.
+pub(super) const COLLECTIVE_ROWS: &[Fact] = &[
+    fact(
+        "collective_row_count",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Communication kernels that follow one another, 16 or more of them, with no more than one other kernel between two; absent without communication.",
+    ),
+    fact(
+        "collective_row_idle_ns",
+        Int,
+        CudaTrace,
+        ExtensiveWithGaps,
+        "Time from the begin of the first of such a row to the end of its last in which the device runs nothing.",
+    ),
+    fact("collective_row_exposed_ns", Int, CudaTrace, Extensive, "Time in which they run and no other kernel does."),
+];
+
 /// Work of different streams that takes turns.
 pub(super) const TURNS: &[Fact] = &[
     fact(

@@ -2,11 +2,11 @@
 
 use super::{
     Context, DeviceContext, DevicePart, Parents, accounts, ahead, attention, between_os_calls, call_rounds, cells,
-    chains, collectives, communication, compiled, copies, device, filled_memory, fine_work, graph_gaps, growing, idle,
-    kernel_tuning, kernels, late_gpus, late_host, late_starts, launched_copies, lead, locked_turns, metrics,
-    nan_checks, operators, optimizer, pace, page_locked, phases, product_rows, products, random_numbers, ranges,
-    readbacks, recomputed, replay, round_trips, second_derivatives, sequence, set_up_rounds, shared_stream, sorts,
-    source_lines, steps, streams, syncs, tuning, turns, unused_gradients,
+    chains, collective_rows, collectives, communication, compiled, copies, device, filled_memory, fine_work,
+    graph_gaps, growing, idle, kernel_tuning, kernels, late_gpus, late_host, late_starts, launched_copies, lead,
+    locked_turns, metrics, nan_checks, operators, optimizer, pace, page_locked, phases, product_rows, products,
+    random_numbers, ranges, readbacks, recomputed, replay, round_trips, second_derivatives, sequence, set_up_rounds,
+    shared_stream, sorts, source_lines, steps, streams, syncs, tuning, turns, unused_gradients,
 };
 
 /// Extracts a group of a device's facts.
@@ -29,6 +29,7 @@ fn facts_of_work(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>,
     random_numbers::extract(context, device, &mut part.device);
     shared_stream::extract(context, device, &mut part.device);
     collectives::extract(context, device, &mut part.device);
+    collective_rows::extract(context, device, &mut part.device);
     compiled::extract(context, device, &mut part.device);
     launched_copies::extract(context, device, &mut part.device);
     cells::extract(context.timeline, device, &mut part.device);

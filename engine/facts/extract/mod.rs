@@ -12,6 +12,7 @@ mod call_rounds;
 mod called_in_range;
 mod cells;
 mod chains;
+mod collective_rows;
 mod collectives;
 mod communication;
 mod compiled;

@@ -1,0 +1,78 @@
+//! Collectives that follow one another with next to nothing between them: pieces of what one could send.
+
+use super::{Context, DeviceContext};
+use crate::facts::Entity;
+use crate::ledger::{Op, OpKind};
+use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
+
+/// Fewer in a row are no pieces of one: a step may need a few of its own.
+const LEAST_IN_ROW: usize = 16;
+/// Kernels between two of them, at most: one may scale or add up what the first brought. A layer has more.
+const MOST_BETWEEN: usize = 1;
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    if !device.passed(context).has_communication {
+        return;
+    }
+    let rows =
+        rows(device.ops.in_window().filter(|op| !matches!(op.kind, OpKind::Copy | OpKind::Memset | OpKind::Migration)));
+    let (mut count, mut idle_ns, mut exposed_ns) = (0, 0_i64, 0_i64);
+    for row in &rows {
+        let hull = Interval::new(row[0].start, row.iter().map(|op| op.end).max().unwrap_or(row[0].end));
+        let hull = hull.clip(device.window());
+        let run = Union::of(row.iter().map(|op| op.interval().clip(device.window())));
+        count += row.len();
+        idle_ns = idle_ns.saturating_add(hull.len_ns() - device.busy_within(hull));
+        exposed_ns = exposed_ns.saturating_add(run.len_ns() - run.common_ns(device.computing()));
+    }
+    facts.set("collective_row_count", count as i64);
+    facts.set("collective_row_idle_ns", idle_ns);
+    facts.set("collective_row_exposed_ns", exposed_ns);
+}
+
+/// The rows among kernels, which come by start.
+fn rows(kernels: impl Iterator<Item = Op>) -> Vec<Vec<Op>> {
+    let (mut rows, mut row, mut between) = (Vec::new(), Vec::new(), 0);
+    for op in kernels {
+        if op.kind != OpKind::Communication {
+            between += 1;
+            continue;
+        }
+        if between > MOST_BETWEEN {
+            rows.push(std::mem::take(&mut row));
+        }
+        row.push(op);
+        between = 0;
+    }
+    rows.push(row);
+    rows.retain(|row| row.len() >= LEAST_IN_ROW);
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lengths of rows of collectives (`c`) and other kernels.
+    fn lengths(kinds: &str) -> Vec<usize> {
+        let op = |(at, kind): (usize, char)| {
+            let kind = if kind == 'c' { OpKind::Communication } else { OpKind::Kernel };
+            Op { start: at as i64, end: at as i64 + 1, kind, index: at as u32 }
+        };
+        rows(kinds.chars().enumerate().map(op)).iter().map(Vec::len).collect()
+    }
+
+    #[test]
+    fn collectives_with_a_kernel_between_are_a_row() {
+        assert_eq!(lengths(&"c".repeat(16)), [16]);
+        assert_eq!(lengths(&"ck".repeat(16)), [16]);
+        assert_eq!(lengths(&format!("{}kk{}", "c".repeat(20), "ck".repeat(17))), [20, 17]);
+    }
+
+    #[test]
+    fn collectives_of_layers_are_no_row() {
+        assert!(lengths(&"ckk".repeat(40)).is_empty());
+        assert!(lengths(&"c".repeat(15)).is_empty() && lengths("").is_empty());
+    }
+}
