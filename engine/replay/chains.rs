@@ -1,5 +1,7 @@
 //! Chains of element-wise kernels: those of a stream that follow one another and pass over the same memory, by all that is recorded.
 
+use std::borrow::Cow;
+
 use foldhash::HashMap;
 
 use super::Role;
@@ -55,6 +57,7 @@ enum Sum {
 /// row, what joins tensors, and what copies or sets memory between them: by their places in the operations of a stream. What is not
 /// sure counts where `is_expected` is false.
 pub fn chains(links: &[Link], is_expected: bool) -> Vec<Vec<usize>> {
+    let links = &*with_sizes(links);
     let mut chains: Vec<Vec<usize>> = Vec::new();
     let mut chain: Vec<usize> = Vec::new();
     let (mut largest, mut sum) = (0, Sum::None);
@@ -90,6 +93,23 @@ pub fn chains(links: &[Link], is_expected: bool) -> Vec<Vec<usize>> {
     let pairs = pairs(links);
     let sure = chains.into_iter().flat_map(|chain| sure_chains(links, chain, &pairs));
     sure.map(|chain| without_other_passes(links, chain, is_expected)).collect()
+}
+
+/// Gives what loops over elements the size of the element-wise kernel right behind it, where both pass over memory for about as long:
+/// that works on what it wrote. Any other stays what it is, no link of a chain.
+fn with_sizes(links: &[Link]) -> Cow<'_, [Link]> {
+    if !links.iter().any(|link| link.role == Role::LoopingElementwise) {
+        return Cow::Borrowed(links);
+    }
+    let mut sized = links.to_vec();
+    for (link, next) in sized.iter_mut().zip(links.iter().skip(1)) {
+        let (less_ns, more_ns) = (link.run_ns.min(next.run_ns), link.run_ns.max(next.run_ns));
+        let is_one_pass = less_ns >= MIN_PASS_NS && more_ns <= less_ns.saturating_mul(ALIKE_RATIO);
+        if link.role == Role::LoopingElementwise && next.role == Role::Elementwise && is_one_pass {
+            *link = Link { role: Role::Elementwise, blocks: next.blocks, ..*link };
+        }
+    }
+    Cow::Owned(sized)
 }
 
 /// How often a function of each element comes right behind each other element-wise kernel.
@@ -181,6 +201,18 @@ mod tests {
         assert!(none(kernel(1, 8), activation(2, 40), 8), "too short for a pass");
         assert!(none(Link { blocks: 1_000, ..kernel(1, 80) }, activation(2, 40), 8), "of another size");
     }
+
+    #[test]
+    fn what_loops_over_elements_is_of_the_size_of_what_follows() {
+        let looping = |run_us: i64| Link { role: Role::LoopingElementwise, blocks: 256, ..kernel(1, run_us) };
+        let of = |links: &[Link]| chains(&links.repeat(4), true);
+        assert_eq!(of(&[PRODUCT, looping(80), activation(2, 40)])[0], [1, 2]);
+        assert_eq!(of(&[PRODUCT, looping(80), kernel(2, 40), kernel(3, 40)])[0], [1, 2, 3]);
+        assert!(of(&[PRODUCT, looping(161), activation(2, 40)]).is_empty(), "of far more");
+        assert!(of(&[PRODUCT, looping(80), PRODUCT, activation(2, 40)]).is_empty());
+        assert!(of(&[PRODUCT, looping(8), activation(2, 8)]).is_empty(), "too short for passes");
+    }
+
     #[test]
     fn grids_of_any_size_are_compared() {
         let huge = |run_us: i64| Link { blocks: i64::MAX, ..kernel(1, run_us) };

@@ -49,6 +49,8 @@ pub enum Role {
     Product,
     /// A kernel that reads and writes each element once.
     Elementwise,
+    /// The same, by so many blocks as fit on the device, each of which goes on: its grid says nothing of how much that is.
+    LoopingElementwise,
     /// It turns the rows of a matrix into weights.
     Softmax,
     /// It sums up rows, as part of what is done with each element.
@@ -72,7 +74,13 @@ impl Role {
     pub(crate) const fn passes_over_elements(self) -> bool {
         matches!(
             self,
-            Self::Elementwise | Self::Softmax | Self::Reduction | Self::Join | Self::Gather | Self::Normalization
+            Self::Elementwise
+                | Self::LoopingElementwise
+                | Self::Softmax
+                | Self::Reduction
+                | Self::Join
+                | Self::Gather
+                | Self::Normalization
         )
     }
 }

@@ -115,7 +115,7 @@ fn streams(context: &Context<'_>, device: &DeviceContext) -> ByIndex<Stream> {
     for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
         let stream = streams.of(op.stream(timeline), new);
         let link = links.of(op);
-        let may_join = matches!(link.role, Role::Elementwise | Role::Join | Role::Reduction);
+        let may_join = matches!(link.role, Role::Elementwise | Role::LoopingElementwise | Role::Join | Role::Reduction);
         if link.is_pass || may_join && !optimizer.launched(timeline, op) {
             if let Some(last) = stream.last.take() {
                 stream.push(links.launched(&mut optimizer, last), last);

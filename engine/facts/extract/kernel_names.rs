@@ -81,6 +81,8 @@ const ROLES: &[(&str, Role)] = &[
     (r"DeviceSelect|DeviceCompactInit|DevicePartition|write_indices", Role::Selection),
     (r"(?i)index_elementwise|_gather_kernel|index_put|indexSelect|masked_(select|scatter)", Role::Gather),
     (r"(?i)nchwToNhwc|nhwcToNchw|nchwAddPadding", Role::ConvolutionLayout),
+    // PyTorch's batch normalization, its last part: mean and variance are known.
+    (r"^batch_norm_transform_input_channels_last", Role::LoopingElementwise),
     (r"(?i)batch_?norm\w*_channels_last|bn_\w*nhwc", Role::Compute),
     // Mean and variance are known: each element is scaled for itself.
     (r"(?i)\bbn_fw_inf_", Role::Elementwise),
@@ -472,6 +474,9 @@ mod tests {
             ("gemm_softmax_fused", Role::Product),
             ("bn_fw_inf_1C11_kernel_NCHW", Role::Elementwise),
             ("bn_fw_tr_1C11_kernel_NCHW", Role::Normalization),
+            ("batch_norm_transform_input_channels_last_kernel", Role::LoopingElementwise),
+            ("batch_norm_collect_statistics_channels_last_kernel", Role::Compute),
+            ("batch_norm_transform_input_kernel", Role::Normalization),
             ("fused_dropout_kernel_vec", Role::Elementwise),
             ("cupy_multiply__float_float32_float32", Role::Elementwise),
             ("cupy_true_divide__float32_float32_float32", Role::Elementwise),
