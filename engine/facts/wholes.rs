@@ -20,7 +20,7 @@ const OF_WINDOW: [&str; 8] = [
     "overlap_ceiling_ns",
 ];
 /// Parts of the time in which nothing runs whose names do not say it.
-const OF_IDLE: [&str; 8] = [
+const OF_IDLE: [&str; 9] = [
     "scalar_readback_idle_ns",
     "one_time_idle_ns",
     "launch_bound_ns",
@@ -29,6 +29,7 @@ const OF_IDLE: [&str; 8] = [
     "round_trip_host_idle_ns",
     "host_optimizer_idle_ns",
     "collective_row_idle_ns",
+    "idle_launch_in_calls_ns",
 ];
 /// What running ahead of the device could win.
 const OF_OVERLAP: [&str; 3] = ["sync_run_ahead_ns", "blocking_copy_run_ahead_ns", "scalar_readback_run_ahead_ns"];

@@ -287,8 +287,10 @@ pub(super) fn gain_step(device: &Entity) -> Option<GainStep> {
 
 /// The steps of a device; `None` where no range tells them.
 pub(super) fn steps(device: &Entity) -> Option<StepWork> {
+    // Numbers that never vary are a part of the name.
+    let named = device.text("step_full_name").or_else(|| device.text("step_name"));
     Some(StepWork {
-        name: device.text("step_name").filter(|name| !name.is_empty()).map(|name| Sentence::default().code(name)),
+        name: named.filter(|name| !name.is_empty()).map(|name| Sentence::default().code(name)),
         is_by_launches: device.text("step_told_by") == Some("launches"),
         is_marked: matches!(device.text("step_told_by"), Some("range" | "profiler_calls")),
         count: device.int("step_count")?,

@@ -28,15 +28,14 @@ pub struct TimeSum {
     pub sum_ns: i64,
     /// In how many pieces or stretches.
     pub count: i64,
-    /// The longest.
+    /// The longest; of parts that lie apart, the longest of these.
     pub longest_ns: i64,
-    /// When the longest begins; of parts that lie apart, the longest of them.
+    /// When that begins.
     pub longest_start_ns: i64,
     /// The piece that was added last, which the next may continue.
     last: Interval,
-    /// The part of it that was added last, with those right before it, and the longest such part.
+    /// The part of it that was added last, with those right before it.
     part: Interval,
-    main: Interval,
     /// The longest of those before it, the longest first.
     top: [LongPiece; LONG_PIECE_COUNT],
 }
@@ -93,11 +92,8 @@ impl TimeSum {
         }
         let goes_on = is_same && self.count > 0 && self.part.end == interval.start;
         self.part = if goes_on { Interval::new(self.part.start, interval.end) } else { interval };
-        if !is_same || self.part.len_ns() > self.main.len_ns() {
-            self.main = self.part;
-        }
-        if self.last.len_ns() > self.longest_ns {
-            (self.longest_ns, self.longest_start_ns) = (self.last.len_ns(), self.main.start);
+        if self.part.len_ns() > self.longest_ns {
+            (self.longest_ns, self.longest_start_ns) = (self.part.len_ns(), self.part.start);
         }
     }
 
@@ -425,15 +421,17 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_of_parts_that_lie_apart_begins_where_most_of_it_lies() {
+    fn of_parts_that_lie_apart_the_longest_is_told() {
         let mut sum = TimeSum::default();
         sum.add_part(Interval::new(0, 20), true);
         for (start, end, is_same) in [(100, 102, false), (110, 120, true), (120, 150, true), (160, 195, true)] {
             sum.add_part(Interval::new(start, end), is_same);
         }
-        assert_eq!((sum.count, sum.longest_ns, sum.longest_start_ns), (2, 77, 110));
+        assert_eq!((sum.count, sum.longest_ns, sum.longest_start_ns), (2, 40, 110));
+        // The piece is all of them.
+        assert_eq!(sum.longest_pieces_ns(), [77, 20, 0]);
         sum.add_part(Interval::new(200, 210), false);
-        assert_eq!((sum.longest_ns, sum.longest_start_ns), (77, 110));
+        assert_eq!((sum.longest_ns, sum.longest_start_ns), (40, 110));
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub(super) const PLACES: &[Fact] = &{
     facts
 };
 
-const LONGEST_MEANING: &str = "The longest piece of the account of that name; absent where the account is empty.";
+const LONGEST_MEANING: &str = "The longest piece of the account of that name, of one operation or one stretch and without a break; absent where the account is empty.";
 const LONGEST_START_MEANING: &str = "When that piece begins. For readers and scripts: where to look.";
 
 const ONCE_MEANING: &str = "The part of the account of that name that occurs once: its longest piece, or its two or three longest ones where the work repeats 8 or 12 times, if they hold 80 % of it, else 0; where no steps are told, what lies before each of the kernels that repeat and are most of the work has run, if that is 80 % of it. Absent where the work repeats fewer than 4 times, but for a single collective in two or three steps.";

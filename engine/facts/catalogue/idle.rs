@@ -170,6 +170,13 @@ pub(super) const DETAIL: &[Fact] = &[
     ),
     fact("idle_launch_call", Text, CudaApi, Incomparable, "The API that takes the largest part of the launch time."),
     fact(
+        "idle_launch_in_calls_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "What of the launch time the host is inside launches and other asynchronous calls; the rest is host code between two of them that follow each other soon.",
+    ),
+    fact(
         "idle_launch_range",
         Text,
         Nvtx,

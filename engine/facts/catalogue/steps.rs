@@ -107,6 +107,13 @@ pub(super) const STEPS: &[Fact] = &[
         "How much of the time of the operations there was launched in the last step of the steady state, or before; absent where nothing runs there.",
     ),
     fact(
+        "step_full_name",
+        Text,
+        Nvtx,
+        Incomparable,
+        "What all ranges are called whose name that is without its numbers; absent where it has none, or where they vary.",
+    ),
+    fact(
         "step_name",
         Text,
         Nvtx,

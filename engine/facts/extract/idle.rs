@@ -127,6 +127,8 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     for (fact, activity) in CALLS {
         facts.set_some(fact, idle.main_call(timeline, activity).map(|(call, _)| without_folders(timeline.name(call))));
     }
+    let launches = idle.calls.iter().filter(|((account, _), _)| *account == Account::IdleLaunch);
+    facts.set("idle_launch_in_calls_ns", launches.map(|(_, sum)| sum.sum_ns).fold(0, i64::saturating_add));
     // Of two that take about as long, one alone says too little.
     let first = idle.main_call(timeline, Account::IdleAllocate);
     let second =

@@ -1,5 +1,6 @@
 //! Facts of steps: how many, how long, and what each holds.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::followed::Followed;
@@ -9,10 +10,10 @@ use super::{Context, DeviceContext, DevicePart, Parents};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::{Account, OpKind, callers};
 use crate::steps::{Certainty, Phases, Step, Steps, without_numbers};
-use crate::timeline::Timeline;
 use crate::timeline::columns::Label;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
+use crate::timeline::{NameId, Timeline};
 
 /// Steps that get an entity of their own: all of a short run, the slowest ones of a long run.
 const MAX_REPORTED: usize = 200;
@@ -20,6 +21,7 @@ const MAX_REPORTED: usize = 200;
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
     let Some(steps) = device.told.steps.as_ref().filter(|steps| are_told(steps)) else { return };
     part.device.set_some("step_name", Some(steps.name.as_str()).filter(|name| !name.is_empty()));
+    part.device.set_some("step_full_name", full_name(context.timeline, &steps.name));
     part.device.set("step_told_by", steps.told_by.id());
     part.device.set("step_certainty", steps.certainty.id());
     part.device.set("step_count", steps.steps.len() as i64);
@@ -197,6 +199,16 @@ impl Numbers {
         let own = self.own.as_ref().and_then(|own| own.get(index)).copied();
         own.unwrap_or((self.earlier_count + index) as i64 + 1)
     }
+}
+
+/// The one name that all ranges have which are called so but for their numbers; `None` where these vary.
+fn full_name<'all>(timeline: &'all Timeline, plain: &str) -> Option<&'all str> {
+    if !plain.contains('#') {
+        return None;
+    }
+    let names: BTreeSet<NameId> = timeline.ranges.labels.iter().map(|label| label.name).collect();
+    let mut called_so = names.into_iter().map(|name| timeline.name(name)).filter(|name| without_numbers(name) == plain);
+    called_so.next().filter(|_| called_so.next().is_none())
 }
 
 /// The number in the name of the range that tells a step.
