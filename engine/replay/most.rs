@@ -96,7 +96,9 @@ impl Whole<'_> {
         let merged = match extent {
             _ if !changes.contains(&Change::Graph) => Cow::Owned(HashMap::default()),
             Extent::Ceiling => Cow::Borrowed(as_recorded.merged_runs(self.setting)),
-            Extent::Expected if self.setting.has_looped_cells => Cow::Owned(as_recorded.runs_in_layers(self.setting)),
+            Extent::Expected if self.setting.looped_cell_count > 0 => {
+                Cow::Owned(as_recorded.runs_in_layers(self.setting))
+            }
             Extent::Expected => Cow::Owned(HashMap::default()),
         };
         let joined = changes.contains(&Change::NoSync).then(|| as_recorded.joined_runs(extent, self.setting));

@@ -37,13 +37,14 @@ const PYTHON_MARKS: [&str; 2] = ["at::native::", "cupy_"];
 /// Fewer recurrent cells in a step are no sequence.
 const MIN_CELL_COUNT: usize = 16;
 
-/// Whether the threads of a part call so many recurrent cells in each of its steps.
-fn has_looped_cells(subject: &Subject<'_>, part: &Part) -> bool {
+/// How many recurrent cells the threads of a part call in each of its steps; 0 where these are no sequence.
+fn looped_cell_count(subject: &Subject<'_>, part: &Part) -> usize {
     let ends = part.calls.iter().map(|call| (call.start, call.end));
-    let Some((start, end)) = ends.reduce(|all, call| (all.0.min(call.0), all.1.max(call.1))) else { return false };
+    let Some((start, end)) = ends.reduce(|all, call| (all.0.min(call.0), all.1.max(call.1))) else { return 0 };
     let own: BTreeSet<u32> = part.calls.iter().map(|call| call.thread).collect();
     let cells = looped_cells(subject.timeline, |thread| own.contains(&thread), Interval::new(start, end));
-    cells.is_some_and(|(_, count)| count >= MIN_CELL_COUNT * part.step_count.max(1) as usize)
+    let of_step = cells.map_or(0, |(_, count)| count / part.step_count.max(1) as usize);
+    if of_step >= MIN_CELL_COUNT { of_step } else { 0 }
 }
 
 /// What of the recording a change has to know.
@@ -61,8 +62,8 @@ pub(super) struct Measured {
     pub(super) return_ns: i64,
     /// Host code between two calls that is shorter belongs to launching.
     pub(super) launch_gap_ns: i64,
-    /// Whether a loop calls the cells of a recurrent layer, one element of a sequence at a time.
-    pub(super) has_looped_cells: bool,
+    /// How many cells of a recurrent layer a loop calls in a step, one element of a sequence at a time; 0 where none does.
+    pub(super) looped_cell_count: usize,
     /// Measured rates of pinned copies to the device and to the host, bytes a nanosecond.
     pub(super) pinned: [Option<f64>; 2],
 }
@@ -85,7 +86,7 @@ impl<'all> Setting<'all> {
             launch_ns: 0,
             return_ns: 0,
             launch_gap_ns,
-            has_looped_cells: has_looped_cells(&subject, part),
+            looped_cell_count: looped_cell_count(&subject, part),
             pinned: pinned_rates(part),
         };
         Self { subject, measured }

@@ -21,7 +21,7 @@ const DISPATCH_NS: i64 = 20_000;
 impl Play<'_> {
     pub(super) fn graph(&mut self, extent: Extent, setting: &Setting<'_>) {
         self.graph_of(|_| true, extent, setting);
-        if extent == Extent::Expected && setting.has_looped_cells {
+        if extent == Extent::Expected && setting.looped_cell_count > 0 {
             let runs = self.runs_in_layers(setting);
             self.set_runs(|index, _, _| runs.get(&index).copied());
         }

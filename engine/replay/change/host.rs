@@ -80,7 +80,7 @@ impl Play<'_> {
     }
 
     /// Which calls lie in a loop that reads: between two reads that are no further apart than most, give or take.
-    fn loops_of_reads(&self) -> Vec<bool> {
+    pub(super) fn loops_of_reads(&self) -> Vec<bool> {
         let part = &self.model.part;
         let mut in_loop = vec![false; part.calls.len()];
         for thread in &part.threads {

@@ -2,9 +2,11 @@
 
 use foldhash::HashMap;
 
+use super::super::Role;
 use super::super::model::Play;
 use super::super::record::Op;
 use super::super::setting::Setting;
+use super::MIN_READS_OF_LOOP;
 use super::host::is_small_kernel;
 use super::programs::data_ns;
 use crate::ledger::OpKind;
@@ -32,6 +34,7 @@ impl<'model> Play<'model> {
 
     fn find_merged_runs(&self, setting: &Setting<'_>) -> HashMap<u32, i64> {
         let mut runs = self.merged_rows(setting);
+        runs.extend(self.passes_of_turns(setting).into_iter().map(|index| (index, 0)));
         let in_loop = self.small_of_loops(setting);
         for (index, op) in (0_u32..).zip(&self.model.part.ops) {
             let run_ns = op.end - op.start;
@@ -51,6 +54,24 @@ impl<'model> Play<'model> {
         let small = ops.filter(|(_, op)| op.call != NONE && is_small_kernel(op, op.end - op.start));
         let left_ns = |op: &Op| if setting.role_of(op).passes_over_elements() { 0 } else { data_ns(op.end - op.start) };
         small.map(|(index, op)| (index, left_ns(op))).collect()
+    }
+
+    /// Element-wise kernels that come once or more for each cell of a sequence, or each piece of data that is chosen, however long they
+    /// take: where a turn works on a part of a tensor, its backward pass fills a gradient of all of it, and adds that to those of other
+    /// turns. Where one call does all turns, it writes each part once.
+    fn passes_of_turns(&self, setting: &Setting<'_>) -> Vec<u32> {
+        let turn_count = match setting.looped_cell_count {
+            0 if self.piece_loop(setting).is_none() => return Vec::new(),
+            0 => MIN_READS_OF_LOOP,
+            count => count,
+        };
+        let least = turn_count.saturating_mul(self.model.part.step_count as usize);
+        let ops = || (0_u32..).zip(&self.model.part.ops).filter(|(_, op)| op.call != NONE);
+        let shape = |op: &Op| setting.shape_of(op).filter(|_| setting.role_of(op) == Role::Elementwise);
+        let mut counts: HashMap<u32, usize> = HashMap::default();
+        ops().filter_map(|(_, op)| shape(op)).for_each(|shape| *counts.entry(shape).or_default() += 1);
+        let is_of_turns = |op: &Op| shape(op).and_then(|shape| counts.get(&shape)).is_some_and(|count| *count >= least);
+        ops().filter(|(_, op)| is_of_turns(op)).map(|(index, _)| index).collect()
     }
 
     /// Of kernels of one shape that follow one another in a stream on grids which leave most of the device free, what each takes

@@ -198,6 +198,13 @@ impl Play<'_> {
             // Whoever chooses so often does so for one piece of data after the other: for all of them at once nothing else waits.
             self.no_sync(extent, setting);
         }
+        if is_loop && extent == Extent::Ceiling {
+            // Of what the host does in all turns that of one stays.
+            let in_loop = self.loops_of_reads();
+            self.shorten_gaps(|call, gap_ns, _| {
+                if in_loop[call as usize] { gap_ns / MIN_READS_OF_LOOP as i64 } else { gap_ns }
+            });
+        }
         if is_loop || extent == Extent::Ceiling {
             // Where sizes are known, work on many pieces can be one launch.
             self.graph(extent, setting);
