@@ -146,6 +146,49 @@ fn recurrent_cells_in_a_loop_become_a_layer_of_few_kernels() {
 }
 
 #[test]
+fn passes_over_a_whole_tensor_for_each_cell_of_a_sequence_go_at_best() {
+    // So many cells a step, and as many sums of 60 µs.
+    let most = |cells: u32, sums: u32| {
+        let trace = steps(|trace| {
+            for index in 0..40 {
+                let begin = trace.host_us;
+                trace.launch(PRODUCT, 8.0);
+                trace.host_us += 20.0;
+                if index < cells {
+                    trace.events.event("cpu_op", "aten::lstm_cell", 99, begin, trace.host_us - begin, "");
+                }
+                trace.launch(if index < sums { ABS } else { "filter_kernel" }, 60.0);
+            }
+            trace.wait();
+        });
+        shares(&trace, Change::Graph).1
+    };
+    let (of_cells, of_fewer, no_cells) = (most(40, 40), most(40, 39), most(8, 40));
+    assert!(of_cells > 0.8, "{of_cells}");
+    assert!(of_fewer < of_cells - 0.3 && no_cells < of_cells - 0.3, "{of_fewer} {no_cells}");
+}
+
+#[test]
+fn of_the_turns_of_a_loop_that_chooses_the_host_code_of_one_stays_at_best() {
+    let most = |turns: u32| {
+        let trace = steps(|trace| {
+            for _ in 0..turns {
+                (0..12).for_each(|_| trace.launch("filter_kernel", 3.0));
+                trace.host_us += 2_000.0;
+                trace.launch("void at_cuda_detail::cub::DeviceSelectSweepKernel<int>(int)", 3.0);
+                trace.copy(TO_HOST, 0.5);
+                trace.wait();
+            }
+            trace.launch("filter_kernel", KERNEL_US);
+            trace.wait();
+        });
+        shares(&trace, Change::FixedShapes).1
+    };
+    let (few, many) = (most(8), most(24));
+    assert!(few < 0.6 && many > 0.85, "{few} {many}");
+}
+
+#[test]
 fn what_is_launched_again_may_hold_the_device_up_as_recorded() {
     let names = ["aten::addmm", "aten::gelu", "aten::native_layer_norm", "aten::mul", "aten::add"];
     let mut number = 0;
