@@ -201,9 +201,11 @@ impl Play<'_> {
         if is_loop && extent == Extent::Ceiling {
             // Of what the host does in all turns that of one stays.
             let in_loop = self.loops_of_reads();
-            self.shorten_gaps(|call, gap_ns, _| {
-                if in_loop[call as usize] { gap_ns / MIN_READS_OF_LOOP as i64 } else { gap_ns }
-            });
+            self.shorten_gaps(
+                |call, gap_ns, _| {
+                    if in_loop[call as usize] { gap_ns / MIN_READS_OF_LOOP as i64 } else { gap_ns }
+                },
+            );
         }
         if is_loop || extent == Extent::Ceiling {
             // Where sizes are known, work on many pieces can be one launch.
