@@ -335,7 +335,7 @@ impl<'facts> Outside<'facts> {
         let mut words = Sentence::default().own(&words).own(&pages).own(&queued).own(".");
         let parts = self.parts();
         let begin = match self.is_of_first_caller() {
-            true => format!(" Of the time there of the {}: ", self.thread()),
+            true => format!(" Of the {}, there: ", self.thread()),
             false => " Of the launching thread there: ".to_owned(),
         };
         for (index, part) in parts.iter().enumerate() {

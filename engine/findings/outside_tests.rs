@@ -59,7 +59,7 @@ fn whose_time_it_is_and_who_calls_what_takes_it_is_told() {
     own.set("outside_function_caller", "main");
     own.set("is_outside_of_first_caller", true);
     let told = outside(&facts, device).map_or_else(String::new, |words| words.plain());
-    let thread = "Of the time there of the thread that called CUDA first:";
+    let thread = "Of the thread that called CUDA first, there:";
     assert!(
         told.contains(&format!(
             "{thread} 7.2 s in host code with 50 % of its CPU samples in __random, called by main, "
@@ -180,7 +180,7 @@ fn it_is_told_whose_time_it_is() {
     let told = |facts: &Facts| outside(facts, device).map_or_else(String::new, |words| words.plain());
     assert!(told(&facts).contains(" Of the launching thread there: 900 ms in cudaMalloc."));
     facts.get_mut(device).set("is_outside_of_first_caller", true);
-    assert!(told(&facts).contains(" Of the time there of the thread that called CUDA first: 900 ms in cudaMalloc."));
+    assert!(told(&facts).contains(" Of the thread that called CUDA first, there: 900 ms in cudaMalloc."));
 }
 
 #[test]

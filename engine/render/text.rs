@@ -251,7 +251,8 @@ impl Page {
         }
         for finding in lines {
             let gain = finding.gain.as_ref().filter(|gain| gain.share >= 0.001);
-            let gain = gain.map_or_else(String::new, |gain| format!(", {}", gain.words()));
+            let once = if finding.once { ", once" } else { "" };
+            let gain = gain.map_or_else(String::new, |gain| format!(", {}{once}", gain.words()));
             self.wrap("  - ", &format!("{} [{}{gain}]", words_of(&finding.summary), finding.rule));
         }
         let notes = findings.iter().filter(|finding| finding.severity == Severity::Info).count();
@@ -276,7 +277,9 @@ impl Page {
         let severity = self.screen.paint(Colour::of(finding.severity), finding.severity.name());
         self.wrap(&format!("{number}. "), &words_of(&finding.headline));
         let together = if finding.is_together { ", together" } else { "" };
-        let gain = finding.gain.as_ref().map_or_else(String::new, |gain| format!("{}{together}; ", gain.words()));
+        let once = if finding.once { ", once" } else { "" };
+        let gain =
+            finding.gain.as_ref().map_or_else(String::new, |gain| format!("{}{together}{once}; ", gain.words()));
         self.line(&format!("   {gain}{severity} severity, {} confidence {rule}", finding.confidence.name()));
         for sentence in &finding.evidence {
             self.wrap("   - ", &words_of(sentence));
