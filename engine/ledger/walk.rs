@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::accounts::Account;
 use super::activity::Activity;
 use super::after_waits::WaitInRange;
-use super::ahead::{Done, Lead};
+use super::ahead::{Done, Lead, Waited};
 use super::host::Calls;
 use super::idle::{BesideCopies, HostBesideCopies, IdleReading};
 use super::of_thread::{OfThread, tell_threads};
@@ -251,7 +251,7 @@ struct Cursor<'all> {
     host_ns: i64,
     /// The same of a query beside copies.
     beside_copies: Option<HostBesideCopies>,
-    /// What the thread would be ahead without its waits.
+    /// What the thread would be ahead without its waits, and has not been won.
     lead: Lead,
     process: u32,
     open_ranges: Option<OpenRanges<'all>>,
@@ -294,27 +294,32 @@ impl<'all> Cursor<'all> {
         }
     }
 
+    /// Whether anything is asked about the time before a moment that has not been answered.
+    fn asks_by(&self, moment: i64) -> bool {
+        self.query.is_some_and(|query| query.stretch.start < moment)
+    }
+
     /// Leaves behind the queries that end before a moment.
-    fn advance(&mut self, moment: i64) {
+    fn advance(&mut self, waited: &Waited, moment: i64) {
         while let Some(query) = self.query.filter(|query| query.host.end <= moment) {
-            self.settle(query);
+            self.settle(waited, query);
             self.query = self.queries.next();
         }
     }
 
     /// Books what a query that has been read can win from the waits before it. What no call asked for would not come
     /// earlier if the host did.
-    fn settle(&mut self, query: Query) {
+    fn settle(&mut self, waited: &Waited, query: Query) {
         let done = std::mem::take(&mut self.done);
         self.host_ns = 0;
         self.reading.host_beside_copies.extend(self.beside_copies.take());
         let Some(trigger) = self.trigger.take().filter(|_| query.guess.is_none()) else { return };
-        let won = self.lead.win(trigger, query.of_host(), done);
+        let won = self.lead.win(waited, trigger, query.of_host(), done);
         self.reading.win(self.process, trigger, won);
         if self.began_waiting {
             self.reading.waited_launch_ns += done.launch_ns();
         } else if won.sum_ns == 0
-            && let Some((waits, won)) = self.lead.win_launches(done.launch_ns())
+            && let Some((waits, won)) = self.lead.win_launches(waited, done.launch_ns())
         {
             self.reading.win(self.process, waits, won);
         }
@@ -324,10 +329,9 @@ impl<'all> Cursor<'all> {
     }
 
     /// Hands what the thread did to every query that it overlaps.
-    fn visit(&mut self, interval: Interval, activity: Activity, name: NameId) {
+    fn visit(&mut self, waited: &Waited, (interval, activity, name): (Interval, Activity, NameId)) {
         let process = self.process;
-        self.lead.add(activity, name, interval);
-        self.advance(interval.start);
+        self.advance(waited, interval.start);
         while let Some(query) = self.query.filter(|query| query.stretch.start < interval.end) {
             let part = query.host.clip(interval);
             let is_guess = query.guess.is_some();
@@ -372,7 +376,7 @@ impl<'all> Cursor<'all> {
             if query.host.end > interval.end {
                 break;
             }
-            self.advance(query.host.end);
+            self.advance(waited, query.host.end);
         }
     }
 
@@ -420,8 +424,8 @@ impl<'all> Cursor<'all> {
         }
     }
 
-    fn finish(mut self) -> (usize, IdleReading) {
-        self.advance(i64::MAX);
+    fn finish(mut self, waited: &Waited) -> (usize, IdleReading) {
+        self.advance(waited, i64::MAX);
         let process = self.process;
         if let Some(open_ranges) = self.open_ranges.take() {
             self.reading.take_ranges(process, open_ranges.finish());
@@ -441,11 +445,15 @@ fn walk(timeline: &Timeline, calls: &Calls, questions: &[Question<'_>]) -> (Vec<
     let loading = located_loading(timeline, thread);
     let cursor = |question| Cursor::new(timeline, question, &loading);
     let mut cursors: Vec<Cursor<'_>> = questions.iter().map(cursor).collect();
+    let mut waited = Waited::default();
     calls.lay_out_once(timeline, thread, hull, |interval, activity, name| {
         of_thread.add(interval, activity);
-        cursors.iter_mut().for_each(|cursor| cursor.visit(interval, activity, name));
+        waited.add(activity, name, interval);
+        // Most threads have to explain few moments of few devices.
+        let asking = cursors.iter_mut().filter(|cursor| cursor.asks_by(interval.end));
+        asking.for_each(|cursor| cursor.visit(&waited, (interval, activity, name)));
     });
-    (cursors.into_iter().map(Cursor::finish).collect(), of_thread)
+    (cursors.into_iter().map(|cursor| cursor.finish(&waited)).collect(), of_thread)
 }
 
 /// When a thread fetches data; nothing where no stacks tell where in the program's own code it is.

@@ -17,10 +17,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let mut busy = Followed::new(&device.tally.busy);
     // Calls come by the million, under a few names.
     let mut kinds: ByIndex<MemoryCall> = ByIndex::default();
-    for call in device.telling_calls(context) {
-        if context.calls.activity.get(call as usize) != Some(&Activity::Allocate) {
-            continue;
-        }
+    let allocating = device.call_kinds(context).filter(|(_, kind)| kind.activity == Activity::Allocate);
+    for call in allocating.flat_map(|(_, kind)| kind.calls.within(&api.times, window)) {
         let inside = api.times.at(call as usize).clip(window);
         let idle_ns = inside.len_ns() - busy.overlap_ns(inside);
         if idle_ns > 0 {

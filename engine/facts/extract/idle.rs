@@ -8,10 +8,10 @@ use super::{Context, DeviceContext, allocations, culprits, outside, poll_sleeps,
 use crate::facts::Entity;
 use crate::ledger::{Account, Activity};
 use crate::text::paths::without_folders;
+use crate::timeline::Timeline;
 use crate::timeline::api::{builds_graph, normal_name};
 use crate::timeline::interval::Interval;
 use crate::timeline::names::Told;
-use crate::timeline::{NONE, Timeline};
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     facts.set("idle_stretch_count", device.tally.stretch_count);
@@ -184,13 +184,11 @@ fn host_calls(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity)
     let (api, window) = (&context.timeline.api, device.window());
     let mut counts: ByIndex<i64> = ByIndex::default();
     let mut copy_call_ns = 0_i64;
-    for call in device.telling_calls(context) {
-        if context.calls.activity.get(call as usize) == Some(&Activity::CopyCall) {
-            copy_call_ns = copy_call_ns.saturating_add(api.times.at(call as usize).overlap_ns(window));
+    for (_, kind) in device.call_kinds(context) {
+        if kind.activity == Activity::CopyCall {
+            copy_call_ns = copy_call_ns.saturating_add(kind.calls.inside_ns(&api.times, window));
         }
-        if let Some(name) = api.name.get(call as usize) {
-            *counts.of(*name, i64::default) += 1;
-        }
+        *counts.of(kind.name, i64::default) += kind.calls.count(&api.times, window);
     }
     let names = &context.timeline.names;
     let count_of = |call: &str| {
@@ -206,10 +204,9 @@ fn host_calls(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity)
 /// How many calls prefetch unified memory in the window.
 fn prefetch_call_count(context: &Context<'_>, device: &DeviceContext) -> i64 {
     let timeline = context.timeline;
-    let calls = device.telling_calls(context);
     let mut prefetches = Told::new(&timeline.names, |name| normal_name(name).contains("MemPrefetch"));
-    let is_prefetch = |call: &u32| prefetches.of(timeline.api.name.get(*call as usize).copied().unwrap_or(NONE));
-    calls.filter(is_prefetch).count() as i64
+    let kinds = device.call_kinds(context).filter(|(_, kind)| prefetches.of(kind.name));
+    kinds.map(|(_, kind)| kind.calls.count(&timeline.api.times, device.window())).sum()
 }
 
 #[cfg(test)]

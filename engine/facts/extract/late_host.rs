@@ -5,11 +5,12 @@ use foldhash::HashMap;
 
 use super::by_index::ByIndex;
 use super::followed::Followed;
-use super::os_waits::{LONG_CALL_NS, WaitsForOthers};
+use super::kinds::DeviceWaits;
+use super::os_waits::WaitsForOthers;
 use super::tally::kernel_name;
 use super::{Context, DeviceContext, DevicePart};
-use crate::timeline::api::ApiClass;
 use crate::timeline::interval::Interval;
+use crate::timeline::near::Near;
 use crate::timeline::{NameId, Timeline, Times};
 
 /// How calls go on, behind the name of the API, after which the device tells the host of its work. They stand for all that follows:
@@ -130,22 +131,22 @@ fn walk(context: &Context<'_>, device: &DeviceContext) -> Held {
 /// a full queue, and what waits for others.
 fn waits<'all>(context: &'all Context<'_>, device: &DeviceContext) -> Waits<'all> {
     let timeline = context.timeline;
+    let calls = device.waits(context);
     let mut busy = Followed::new(&device.tally.busy);
     // A call that asks for work may wait until the queue of the device has room.
-    let mut waits_for_room = |call: Interval| call.len_ns() >= LONG_CALL_NS && busy.overlap_ns(call) > 0;
-    let may_wait = |call: &u32| {
-        let class = context.calls.class_of(timeline, *call);
-        !matches!(class, ApiClass::Launch | ApiClass::Memset | ApiClass::Init | ApiClass::Other)
-            || waits_for_room(timeline.api.times.at(*call as usize))
-    };
-    let calls = device.telling_calls_by_start(context).filter(may_wait);
+    let mut waits_for_room = |call: &u32| busy.overlap_ns(timeline.api.times.at(*call as usize)) > 0;
+    let for_room = calls.lists().flat_map(|waits| &waits.for_room).copied().filter(&mut waits_for_room).collect();
     let launches = launches_into_full_queue(timeline, device);
-    Waits::new(&timeline.api.times, [calls.collect(), launches], context.waits_for_others(device))
+    Waits::new(&timeline.api.times, calls, [for_room, launches], context.waits_for_others(device))
 }
 
 /// Waits, of which is asked in the order of time.
 struct Waits<'all> {
-    /// Those that are calls, by their indices: each GPU has a list of most calls of a recording.
+    times: &'all Times,
+    /// The calls that wait whatever the device does, which most GPUs share, and how far each list was read.
+    of_processes: DeviceWaits<'all>,
+    near: Vec<Near>,
+    /// Those that may wait for room, by their indices.
     calls: [Rows<CallWaits<'all>>; 2],
     /// The others, which most GPUs share.
     others: Rows<WaitsForOthers>,
@@ -183,20 +184,25 @@ struct Rows<L> {
 }
 
 impl<'all> Waits<'all> {
-    fn new(times: &'all Times, calls: [Vec<u32>; 2], others: WaitsForOthers) -> Self {
+    fn new(times: &'all Times, of_processes: DeviceWaits<'all>, calls: [Vec<u32>; 2], others: WaitsForOthers) -> Self {
         let calls = calls.map(|mut calls| {
             calls.retain(|call| times.at(*call as usize).len_ns() > 0);
             // They are in order, or those of each process are: this sort makes use of that.
             calls.sort_by_key(|call| times.start(*call as usize));
             Rows { list: CallWaits { times, calls }, next: 0, until: i64::MIN }
         });
-        Self { calls, others: Rows { list: others, next: 0, until: i64::MIN } }
+        let near = of_processes.lists().map(|_| Near::default()).collect();
+        Self { times, of_processes, near, calls, others: Rows { list: others, next: 0, until: i64::MIN } }
     }
 
     /// Whether any of them lies in a time, of which neither the begin nor the end is earlier than in the one before.
     fn overlap(&mut self, time: Interval) -> bool {
         let [one, other] = &mut self.calls;
-        one.overlap(time) || other.overlap(time) || self.others.overlap(time)
+        let mut lists = self.of_processes.lists().zip(&mut self.near);
+        lists.any(|(waits, near)| waits.overlap(self.times, time, near))
+            || one.overlap(time)
+            || other.overlap(time)
+            || self.others.overlap(time)
     }
 }
 
@@ -248,7 +254,8 @@ mod tests {
         let [late, first, within, empty] =
             [(50, 60), (0, 40), (5, 10), (42, 42)].map(|(start, end)| Interval::new(start, end));
         let times: Times = [late, empty, within].into_iter().collect();
-        let mut waits = Waits::new(&times, [vec![1, 0, 2], Vec::new()], vec![first].into());
+        let mut waits =
+            Waits::new(&times, DeviceWaits::OfEach(Vec::new()), [vec![1, 0, 2], Vec::new()], vec![first].into());
         let times = [(0, 0), (0, 3), (20, 30), (40, 45), (40, 50), (41, 51), (55, 80), (60, 90)];
         let found = times.map(|(start, end)| waits.overlap(Interval::new(start, end)));
         assert_eq!(found, [false, true, true, false, false, true, true, false]);

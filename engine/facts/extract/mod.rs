@@ -37,6 +37,7 @@ mod kernel_names;
 mod kernel_profiles;
 mod kernel_tuning;
 mod kernels;
+mod kinds;
 mod last_pages;
 mod late_gpus;
 mod late_host;

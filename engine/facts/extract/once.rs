@@ -8,16 +8,15 @@ use foldhash::HashSet;
 use super::by_index::{ByIndex, Seen};
 use super::compiled::CompiledNames;
 use super::optimizer::OptimizerSteps;
-use super::os_waits::{self, LONG_CALL_NS, OsWaits, WaitsForOthers};
+use super::os_waits::{self, OsWaits, WaitsForOthers};
 use super::ranges::NameOrder;
 use super::stats::Durations;
-use super::{Context, DeviceContext, between_os_calls, late_gpus, lives, locked_turns};
-use crate::ledger::{Activity, Op, OpKind};
-use crate::timeline::api::ApiClass;
+use super::{Context, DeviceContext, between_os_calls, kinds, late_gpus, lives, locked_turns};
+use crate::ledger::{Op, OpKind};
 use crate::timeline::columns::KernelShape;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
-use crate::timeline::{NONE, NameId, Timeline, Times};
+use crate::timeline::{NONE, NameId, Timeline};
 
 /// With more threads that launch, nobody asks which they are.
 pub(super) const MAX_LAUNCHING_THREADS: usize = 8;
@@ -28,13 +27,11 @@ pub(super) struct OfRecording {
     api_names: OnceLock<Vec<(NameId, i64)>>,
     optimizer_steps: OnceLock<OptimizerSteps>,
     /// By process.
-    telling_calls: OnceLock<Vec<Rising>>,
+    call_kinds: OnceLock<Vec<kinds::OfProcess>>,
     range_names: OnceLock<NameOrder>,
     compiled: OnceLock<CompiledNames>,
     /// By device.
     communication: OnceLock<Vec<late_gpus::ByName>>,
-    /// The same calls by start.
-    telling_by_start: OnceLock<Vec<Rising>>,
     /// Of all threads.
     all_device_waits: OnceLock<DeviceWaits>,
     /// Of the threads that were asked for last: mostly the same ones launch the work of all devices.
@@ -54,41 +51,6 @@ pub(super) struct OfRecording {
 
 /// When calls that wait for a device return, with their threads, in time order.
 pub(super) type DeviceWaits = Arc<Vec<(i64, u32)>>;
-
-/// Calls in stretches, in each of which they come by start.
-#[derive(Default)]
-struct Rising {
-    calls: Vec<u32>,
-    /// Where the stretches end.
-    ends: Vec<usize>,
-}
-
-impl Rising {
-    fn of(calls: Vec<u32>, start: impl Fn(u32) -> i64) -> Self {
-        let mut ends = Vec::new();
-        calls.chunk_by(|one, next| start(*one) <= start(*next)).fold(0, |before, rising| {
-            ends.push(before + rising.len());
-            before + rising.len()
-        });
-        Self { calls, ends }
-    }
-
-    /// Those of a window, in their order: of each stretch only those that begin before it are looked at one by one.
-    fn within<'all>(&'all self, times: &'all Times, window: Interval) -> impl Iterator<Item = u32> + 'all {
-        let is_within = move |call: &u32| {
-            let interval = times.at(*call as usize);
-            interval.start < window.end && interval.end > window.start
-        };
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(&self.ends).flat_map(move |(start, end)| {
-            let stretch = self.calls.get(start..*end).unwrap_or_default();
-            let begins = |by: &dyn Fn(i64) -> bool| stretch.partition_point(|call| by(times.start(*call as usize)));
-            let first = begins(&|start| start <= window.start);
-            let end = begins(&|start| start < window.end).max(first);
-            stretch[..first].iter().copied().filter(is_within).chain(stretch[first..end].iter().copied())
-        })
-    }
-}
 
 /// What is made of a device.
 #[derive(Default)]
@@ -179,34 +141,9 @@ impl Context<'_> {
         self.api_names().iter().any(|(name, _)| fits(self.timeline.name(*name)))
     }
 
-    /// The calls of each process but for short ones that only launch: nearly all are such, and each device asks for the others.
-    fn telling_calls(&self) -> &[Rising] {
-        self.once.telling_calls.get_or_init(|| {
-            let timeline = self.timeline;
-            let tells = |call: &u32| {
-                let is_launch = self.calls.class_of(timeline, *call) == ApiClass::Launch
-                    && self.calls.activity.get(*call as usize) == Some(&Activity::Launch);
-                !is_launch || timeline.api.times.at(*call as usize).len_ns() >= LONG_CALL_NS
-            };
-            let processes = 0..timeline.processes.len() as u32;
-            let start = |call| timeline.api.times.start(call as usize);
-            let calls_of = |process| self.calls_of(process, None).filter(tells).collect();
-            processes.map(|process| Rising::of(calls_of(process), start)).collect()
-        })
-    }
-
-    /// The same by start: each device asks for them in that order.
-    fn telling_by_start(&self) -> &[Rising] {
-        self.once.telling_by_start.get_or_init(|| {
-            let start = |call: u32| self.timeline.api.times.start(call as usize);
-            let by_start = |calls: &Rising| {
-                let mut calls = calls.calls.clone();
-                // Those of each thread are in order: this sort makes use of that.
-                calls.sort_by_key(|call| start(*call));
-                Rising::of(calls, start)
-            };
-            self.telling_calls().iter().map(by_start).collect()
-        })
+    /// The calls of each process by kind: see [`kinds`].
+    pub(super) fn call_kinds(&self) -> &[kinds::OfProcess] {
+        self.once.call_kinds.get_or_init(|| kinds::by_process(self))
     }
 
     /// When calls of these threads, in order, that wait for the device return.
@@ -293,40 +230,6 @@ impl DeviceContext {
     /// What lies between calls of the OS: see [`between_os_calls::pieces`].
     pub(super) fn between_os_calls(&self, context: &Context<'_>) -> (i64, i64) {
         *self.once.between_os_calls.get_or_init(|| between_os_calls::pieces(context, self))
-    }
-
-    /// The calls of its processes in the window but for short ones that only launch, which nearly all are.
-    pub(super) fn telling_calls<'all>(&'all self, context: &'all Context<'_>) -> impl Iterator<Item = u32> + 'all {
-        self.telling_calls_by_process(context).flat_map(|(_, calls)| calls)
-    }
-
-    /// The same by process.
-    pub(super) fn telling_calls_by_process<'all>(
-        &'all self,
-        context: &'all Context<'_>,
-    ) -> impl Iterator<Item = (u32, impl Iterator<Item = u32> + 'all)> + 'all {
-        self.in_window(context, context.telling_calls())
-    }
-
-    /// The same, those of each process by start.
-    pub(super) fn telling_calls_by_start<'all>(
-        &'all self,
-        context: &'all Context<'_>,
-    ) -> impl Iterator<Item = u32> + 'all {
-        self.in_window(context, context.telling_by_start()).flat_map(|(_, calls)| calls)
-    }
-
-    /// Those of its processes in the window, of calls by process.
-    fn in_window<'all>(
-        &'all self,
-        context: &'all Context<'_>,
-        calls: &'all [Rising],
-    ) -> impl Iterator<Item = (u32, impl Iterator<Item = u32> + 'all)> + 'all {
-        let (window, times) = (self.window(), &context.timeline.api.times);
-        self.processes.iter().map(move |process| {
-            let calls = calls.get(*process as usize).into_iter();
-            (*process, calls.flat_map(move |calls| calls.within(times, window)))
-        })
     }
 }
 
@@ -439,31 +342,6 @@ impl Delays {
         }
         if is_new_launch {
             self.lengths.push(times.len_ns());
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn calls_of_a_window_are_found_in_their_order(
-            all in proptest::collection::vec((0..50_i64, 0..30_i64), 0..60),
-            (start, length) in (0..60_i64, 0..40_i64),
-        ) {
-            let times: Times = all.iter().map(|(start, length)| Interval::new(*start, start + length)).collect();
-            let window = Interval::new(start, start + length);
-            let rising = Rising::of((0..all.len() as u32).collect(), |call| times.start(call as usize));
-            let found: Vec<u32> = rising.within(&times, window).collect();
-            let is_within = |call: &u32| {
-                let interval = times.at(*call as usize);
-                interval.start < window.end && interval.end > window.start
-            };
-            let expected: Vec<u32> = (0..all.len() as u32).filter(is_within).collect();
-            prop_assert_eq!(found, expected);
         }
     }
 }

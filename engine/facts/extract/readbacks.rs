@@ -70,11 +70,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("scalar_readback_count", readbacks.len() as i64);
     facts.set_some("scalar_readback_least_bytes", least_bytes);
     facts.set("scalar_readback_exposed_pinned_ns", exposed_pinned_ns);
-    let length_ns = |call: &u32| timeline.api.times.at(*call as usize).len_ns();
-    let all = all_waits(context, device);
-    let all_ns = all.iter().map(length_ns).fold(0, i64::saturating_add);
+    let all_ns = all_waits_ns(context, device);
     if all_ns > 0 {
-        let own_ns = all.iter().filter(|call| waits.contains(*call)).map(length_ns).fold(0, i64::saturating_add);
+        let own = waits.iter().filter(|call| is_of_device(timeline, device, **call));
+        let lengths = own.map(|call| timeline.api.times.at(*call as usize).len_ns());
+        let own_ns = lengths.fold(0, i64::saturating_add);
         facts.set("scalar_readback_wait_share", own_ns as f64 / all_ns as f64);
     }
     let told = device.idle().host_beside_copies.iter().filter(|stretch| is_beside(stretch.copies));
@@ -183,15 +183,21 @@ fn waits_of(context: &Context<'_>, call: u32, last: &mut usize) -> Vec<u32> {
     next.filter(|next| waits(next) && start(*next) - end(call) < SOON_NS).into_iter().collect()
 }
 
-/// The waits of the host, and the copy calls that hold it up.
-fn all_waits(context: &Context<'_>, device: &DeviceContext) -> Vec<u32> {
-    let timeline = context.timeline;
-    let calls = device.telling_calls(context);
-    let waits = calls.filter(|call| {
-        matches!(context.calls.class_of(timeline, *call), ApiClass::Wait(_))
-            || context.calls.activity.get(*call as usize) == Some(&Activity::CopyCall)
-    });
-    waits.collect()
+/// How long the waits of the host take, and the copy calls that hold it up.
+fn all_waits_ns(context: &Context<'_>, device: &DeviceContext) -> i64 {
+    let (times, window) = (&context.timeline.api.times, device.window());
+    let kinds = device.call_kinds(context);
+    let waits = kinds.filter(|(_, kind)| kind.waits() || kind.activity == Activity::CopyCall);
+    waits.map(|(_, kind)| kind.calls.whole_ns(times, window)).fold(0, i64::saturating_add)
+}
+
+/// Whether a call is of a process that uses the device, and lies in its window.
+fn is_of_device(timeline: &Timeline, device: &DeviceContext, call: u32) -> bool {
+    let thread = timeline.api.thread.get(call as usize);
+    let (times, window) = (timeline.api.times.at(call as usize), device.window());
+    times.start < window.end
+        && times.end > window.start
+        && thread.is_some_and(|thread| device.is_of(timeline.process_of(*thread)))
 }
 
 #[cfg(test)]

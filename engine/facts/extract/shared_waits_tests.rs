@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use proptest::prelude::*;
 
+use super::kinds::DeviceWaits;
 use super::os_waits::{self, WaitsForOthers};
 use super::*;
 use crate::timeline::Geometry;
@@ -106,4 +107,24 @@ fn waits_are_found_once_for_all_devices_that_the_same_threads_launch_on() {
     };
     let counts = extract_view_then(&timeline, &Scope::All, &View::default(), Some(2), count).unwrap();
     assert_eq!(counts, (32, 1));
+}
+
+#[test]
+fn what_many_processes_wait_in_is_what_each_of_them_waits_in() {
+    let launches: Vec<Call> =
+        (0..400).map(|number| (number * 7 % 48, number * 30_000, 40_000 + number % 3 * 10_000)).collect();
+    let timeline = recording(1, &launches, &[]);
+    let context = context(&timeline);
+    let device = &context.devices[0];
+    let of_all = device.waits(&context);
+    assert!(matches!(of_all, DeviceWaits::OfAll(_)) && device.processes.len() == 12);
+    let times = &timeline.api.times;
+    let start = |call: &u32| times.start(*call as usize);
+    let together: Vec<u32> = of_all.lists().flat_map(|waits| &waits.for_room).copied().collect();
+    assert!(together.is_sorted_by_key(start) && together.len() > 200);
+    let kinds = device.call_kinds(&context).flat_map(|(_, kind)| kind.calls.all());
+    let mut of_each: Vec<u32> =
+        kinds.copied().filter(|call| times.at(*call as usize).len_ns() >= os_waits::LONG_CALL_NS).collect();
+    of_each.sort_by_key(start);
+    assert_eq!(together, of_each);
 }

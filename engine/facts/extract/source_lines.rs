@@ -12,7 +12,6 @@ use crate::facts::Entity;
 use crate::ledger::accounts::SourceFacts;
 use crate::ledger::reading::RangeIdle;
 use crate::ledger::{Account, OpKind};
-use crate::timeline::api::ApiClass;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::{NameId, SourceLocation, Timeline};
@@ -202,14 +201,12 @@ fn of_ops(context: &Context<'_>, device: &DeviceContext, groups: &Groups, times:
 
 fn of_waits(context: &Context<'_>, device: &DeviceContext, groups: &Groups, times: &mut HashMap<usize, Times>) {
     let (timeline, window) = (context.timeline, device.window());
-    for (process, calls) in device.telling_calls_by_process(context) {
-        for call in calls {
-            if !matches!(context.calls.class_of(timeline, call), ApiClass::Wait(_)) {
-                continue;
-            }
-            let Some(entity) = groups.waits.get(&(process, timeline.api.name[call as usize])) else { continue };
+    for (process, kind) in device.call_kinds(context).filter(|(_, kind)| kind.waits()) {
+        let Some(entity) = groups.waits.get(&(process, kind.name)) else { continue };
+        let times = times.entry(*entity).or_default();
+        for call in kind.calls.within(&timeline.api.times, window) {
             let inside = timeline.api.times.at(call as usize).clip(window);
-            times.entry(*entity).or_default().add(timeline.call_locations.of_call(call), inside);
+            times.add(timeline.call_locations.of_call(call), inside);
         }
     }
 }

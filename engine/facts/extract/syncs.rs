@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use foldhash::HashMap;
 
-use super::followed::Followed;
 use super::{Context, DeviceContext, DevicePart, Parents};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::Account;
 use crate::ledger::reading::Drained;
 use crate::timeline::api::{ApiClass, WaitsFor};
 use crate::timeline::columns::{Direction, MigrationCause};
+use crate::timeline::interval::Interval;
 use crate::timeline::{NameId, Timeline};
 
 #[derive(Debug, Default)]
@@ -39,8 +39,8 @@ pub(super) fn extract(
     let ranges = main_ranges(timeline, device);
     let reads = reads(timeline, device);
     let mut entities = HashMap::default();
-    for (process, calls) in device.telling_calls_by_process(context) {
-        let mut groups: Vec<(NameId, Waits)> = waits(context, device, calls, &reads).into_iter().collect();
+    for process in device.processes.iter().copied() {
+        let mut groups: Vec<(NameId, Waits)> = waits(context, device, process, &reads).into_iter().collect();
         groups.sort_by_key(|(name, _)| timeline.name(*name));
         part.keep(&mut groups, context.max_entities().saturating_sub(entities.len()));
         for (name, waits) in groups {
@@ -77,29 +77,32 @@ const fn waits_for_name(waits_for: WaitsFor) -> &'static str {
     }
 }
 
-fn waits(
-    context: &Context<'_>,
-    device: &DeviceContext,
-    calls: impl Iterator<Item = u32>,
-    reads: &[i64],
-) -> HashMap<NameId, Waits> {
-    let (timeline, window) = (context.timeline, device.window());
+fn waits(context: &Context<'_>, device: &DeviceContext, process: u32, reads: &[i64]) -> HashMap<NameId, Waits> {
+    let (times, window) = (&context.timeline.api.times, device.window());
     let mut groups: HashMap<NameId, Waits> = HashMap::default();
-    let mut busy = Followed::new(&device.tally.busy);
-    for call in calls {
-        if !matches!(context.calls.class_of(timeline, call), ApiClass::Wait(_)) {
+    let kinds = context.call_kinds().get(process as usize).map_or(&[][..], |calls| &calls.kinds);
+    for kind in kinds.iter().filter(|kind| kind.waits()) {
+        let count = kind.calls.count(times, window);
+        if count == 0 {
             continue;
         }
-        let part = timeline.api.times.at(call as usize).clip(window);
-        let waits = groups.entry(timeline.api.name[call as usize]).or_default();
-        waits.count += 1;
-        waits.call_ns = waits.call_ns.saturating_add(part.len_ns());
-        waits.busy_ns = waits.busy_ns.saturating_add(busy.overlap_ns(part));
-        let returned = timeline.api.times.at(call as usize).end;
-        let next = reads.get(reads.partition_point(|read| *read < returned));
-        waits.read_after_count += i64::from(next.is_some_and(|read| read - returned <= READ_NS));
+        let waits = groups.entry(kind.name).or_default();
+        waits.count += count;
+        waits.call_ns = waits.call_ns.saturating_add(kind.calls.inside_ns(times, window));
+        waits.busy_ns = waits.busy_ns.saturating_add(kind.calls.beside_ns(times, window, &device.tally.busy));
+        waits.read_after_count += kind.calls.ended_count(times, before_reads(reads, window));
     }
     groups
+}
+
+/// The times in which a wait ends that is right before a read, from the first to the last moment of each.
+fn before_reads(reads: &[i64], window: Interval) -> impl Iterator<Item = [i64; 2]> {
+    let mut next = window.start.saturating_add(1);
+    reads.iter().map(move |read| {
+        let first = read.saturating_sub(READ_NS).max(next);
+        next = next.max(read.saturating_add(1));
+        [first, *read]
+    })
 }
 
 /// When unified memory begins to move to the host because the host reads it, in time order.

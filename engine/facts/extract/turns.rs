@@ -1,14 +1,13 @@
 //! Work of different streams that takes turns though it could run side by side, by what keeps it apart.
 
+use super::kinds::{DeviceWaits, split};
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
-use crate::timeline::api::ApiClass;
 use crate::timeline::columns::Direction;
 use crate::timeline::interval::Interval;
-use crate::timeline::names::Told;
 use crate::timeline::occupancy::MAX_KERNELS_AT_ONCE;
-use crate::timeline::{StreamKind, Timeline};
+use crate::timeline::{StreamKind, Timeline, Times};
 
 /// What keeps the work of two streams from running at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,41 +109,48 @@ impl Part {
     }
 }
 
-/// Calls of the threads of a device that keep streams apart, by time.
-struct Calls {
-    waits: Vec<i64>,
-    event_waits: Vec<i64>,
+/// Calls of the threads of a device that keep streams apart.
+struct Calls<'all> {
+    waits: Vec<Starts<'all>>,
+    event_waits: Vec<Starts<'all>>,
 }
 
-impl Calls {
-    fn new(context: &Context<'_>, device: &DeviceContext) -> Self {
-        let timeline = context.timeline;
-        let (mut waits, mut event_waits) = (Vec::new(), Vec::new());
-        let mut waits_for_event = Told::new(&timeline.names, |name| name.ends_with("StreamWaitEvent"));
-        for call in device.telling_calls_by_start(context) {
-            let start = timeline.api.times.start(call as usize);
-            if matches!(context.calls.class_of(timeline, call), ApiClass::Wait(_)) {
-                waits.push(start);
-                continue;
-            }
-            if waits_for_event.of(timeline.api.name[call as usize]) {
-                event_waits.push(start);
-            }
+/// When the calls of a list that lie in the window begin, by time: those that begin before it, and the others, which most GPUs share.
+struct Starts<'all> {
+    times: &'all Times,
+    early: Vec<i64>,
+    rest: &'all [u32],
+}
+
+impl<'all> Starts<'all> {
+    fn new(times: &'all Times, calls: &'all [u32], window: Interval) -> Self {
+        let (early, rest) = split(times, calls, window);
+        Self { times, early: early.map(|call| times.start(call as usize)).collect(), rest }
+    }
+
+    /// Whether any of them begins between two moments.
+    fn any(&self, from: i64, to: i64) -> bool {
+        let next = self.early.partition_point(|start| *start <= from);
+        let next_of_rest = self.rest.partition_point(|call| self.times.start(*call as usize) <= from);
+        let first = self.rest.get(next_of_rest).map(|call| self.times.start(*call as usize));
+        self.early.get(next).copied().into_iter().chain(first).any(|start| start < to)
+    }
+}
+
+impl<'all> Calls<'all> {
+    fn new(timeline: &'all Timeline, device: &DeviceContext, waits: &'all DeviceWaits<'all>) -> Self {
+        let starts = |calls: &'all [u32]| Starts::new(&timeline.api.times, calls, device.window());
+        Self {
+            waits: waits.lists().map(|waits| starts(&waits.for_device)).collect(),
+            event_waits: waits.lists().map(|waits| starts(&waits.of_streams)).collect(),
         }
-        // Those of each process are in order: these sorts make use of that.
-        waits.sort();
-        event_waits.sort();
-        Self { waits, event_waits }
     }
 
     /// What stands between the calls that asked for two operations.
     fn between(&self, timeline: &Timeline, first: Op, second: Op) -> Cause {
         let at = |op: Op| op.call(timeline).map(|call| timeline.api.times.start(call as usize));
         let (Some(from), Some(to)) = (at(first), at(second)) else { return Cause::Unknown };
-        let any = |calls: &[i64]| {
-            let next = calls.partition_point(|start| *start <= from);
-            calls.get(next).is_some_and(|start| *start < to)
-        };
+        let any = |calls: &[Starts<'_>]| calls.iter().any(|starts| starts.any(from, to));
         match (any(&self.waits), any(&self.event_waits)) {
             (true, _) => Cause::HostWait,
             (false, true) => Cause::Event,
@@ -258,7 +264,8 @@ fn upload_call(timeline: &Timeline, op: Op) -> Option<Interval> {
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
     let Some(sm_count) = device.properties(timeline).and_then(|known| known.sm_count) else { return };
-    let calls = Calls::new(context, device);
+    let waits = device.waits(context);
+    let calls = Calls::new(timeline, device, &waits);
     let kind = |stream: u32| timeline.streams.get(stream as usize).map(|stream| stream.kind);
     let mut turns = ByCause::default();
     let mut group = Group::default();

@@ -14,6 +14,7 @@ pub const CASES: &[(&str, Make)] = &[
     ("ranges-of-processes-and-gpus", ranges_of_processes_and_gpus),
     ("call-names-of-gpus", call_names_of_gpus),
     ("waits-in-ranges-of-gpus", waits_in_ranges_of_gpus),
+    ("waits-in-waits-of-gpus", waits_in_waits_of_gpus),
 ];
 
 fn run(path: &Path, sql: &str) {
@@ -169,4 +170,19 @@ fn waits_in_ranges_of_gpus(path: &Path, rows: i64) {
     more(path, labels, &[&format!("StringIds n + 1000, 'r' || {name}")]);
     let ranges = format!("NVTX_EVENTS n * 1000 + 300, n * 1000 + 1290, TID, 59, NULL, 1001 + n % {labels}, 0");
     more(path, rows, &[&ranges]);
+}
+
+/// A thread that launches on all of 32 GPUs, beside as many waits as rows, all of which last to the end.
+fn waits_in_waits_of_gpus(path: &Path, rows: i64) {
+    write(path, 0, &[]);
+    run(path, "INSERT INTO StringIds VALUES (5, 'cudaDeviceSynchronize');");
+    let end = rows * 1_000;
+    let step = (end / 3_200).max(1_000);
+    let kernels = format!(
+        "CUPTI_ACTIVITY_KIND_KERNEL n * {step} + 500, n * {step} + 900, PID, n % 32, 1, 7, n, 1, 1, 1, 1, 1, 32, 1, 1, 16"
+    );
+    let launches = format!("CUPTI_ACTIVITY_KIND_RUNTIME n * {step}, n * {step} + 100, TID, n, 2, 0");
+    more(path, 3_200, &[&kernels, &launches]);
+    let waits = format!("CUPTI_ACTIVITY_KIND_RUNTIME n * 1000 + 7, {end} + 7000, TID, 0, 5, 0");
+    more(path, rows, &[&waits]);
 }
