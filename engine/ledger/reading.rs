@@ -4,9 +4,9 @@ use foldhash::HashMap;
 
 use super::accounts::Account;
 use super::after_waits::AfterWaits;
-use crate::timeline::NameId;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Follower;
+use crate::timeline::{NONE, NameId};
 
 /// A piece of idle time in which the launching thread did one thing.
 #[derive(Debug, Clone, Copy)]
@@ -345,12 +345,14 @@ impl ByLabel {
 }
 
 /// Idle time by process and label.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct RangeSums {
     /// Each key once.
     all: Vec<((u32, u32), RangeIdle)>,
-    /// Where each key stands. Empty as long as all come of one thread: mostly no other has any.
-    places: HashMap<(u32, u32), u32>,
+    /// By label, where the first key of that stands. Empty as long as all come of one thread: mostly no other has any.
+    places: Vec<u32>,
+    /// The same of further keys: as a rule a label is of one process.
+    more_places: HashMap<(u32, u32), u32>,
 }
 
 impl RangeSums {
@@ -361,11 +363,13 @@ impl RangeSums {
             return;
         }
         if self.places.is_empty() {
-            self.places = self.all.iter().map(|(key, _)| *key).zip(0..).collect();
+            for (key, place) in self.all.iter().map(|(key, _)| *key).zip(0..) {
+                place_of(&self.all, (&mut self.places, &mut self.more_places), key, place);
+            }
         }
         for (key, idle) in more {
             let next = self.all.len() as u32;
-            let place = *self.places.entry(key).or_insert(next);
+            let place = place_of(&self.all, (&mut self.places, &mut self.more_places), key, next);
             match self.all.get_mut(place as usize) {
                 Some((_, sums)) => sums.merge(idle),
                 None => self.all.push((key, idle)),
@@ -386,6 +390,26 @@ impl RangeSums {
     pub fn iter(&self) -> impl Iterator<Item = ((u32, u32), &RangeIdle)> {
         self.all.iter().map(|(key, idle)| (*key, idle))
     }
+}
+
+/// Where a key stands; one that stands nowhere stands next.
+fn place_of(
+    all: &[((u32, u32), RangeIdle)],
+    (places, more_places): (&mut Vec<u32>, &mut HashMap<(u32, u32), u32>),
+    key: (u32, u32),
+    next: u32,
+) -> u32 {
+    let label = key.1 as usize;
+    if label >= places.len() {
+        places.resize(label + 1, NONE);
+    }
+    let first = &mut places[label];
+    if *first == NONE {
+        *first = next;
+    }
+    // The one that stands next is not there yet.
+    let is_own = *first == next || all.get(*first as usize).is_some_and(|(known, _)| *known == key);
+    if is_own { *first } else { *more_places.entry(key).or_insert(next) }
 }
 
 /// What the ranges of one thread explain of the idle time of one device.
@@ -418,6 +442,17 @@ mod tests {
         assert_eq!(sums.all.len(), 2_500);
         let of_one = sums.iter().filter(|(key, _)| *key == (7, 2_499)).map(|(_, idle)| idle.idle_ns);
         assert_eq!(of_one.sum::<i64>(), 200);
+    }
+
+    #[test]
+    fn what_processes_have_under_one_label_stays_apart() {
+        let mut sums = RangeSums::default();
+        let idle = |idle_ns| RangeIdle { idle_ns, ..RangeIdle::default() };
+        for (process, label, ns) in [(7, 3, 1), (8, 3, 10), (7, 5, 100), (8, 3, 1_000), (7, 3, 10_000), (9, 3, 5)] {
+            sums.extend([((process, label), idle(ns))].into_iter());
+        }
+        let all: Vec<_> = sums.iter().map(|(key, idle)| (key, idle.idle_ns)).collect();
+        assert_eq!(all, [((7, 3), 10_001), ((8, 3), 1_010), ((7, 5), 100), ((9, 3), 5)]);
     }
 
     #[test]
