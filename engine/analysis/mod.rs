@@ -23,7 +23,8 @@ use crate::project::Config;
 use crate::render::{Context, Format, RenderError, Templates, render};
 use crate::replay::Change;
 use crate::report::{About, ComparisonReport, Report, ReviewReport};
-use crate::rules::{Library, RuleInfo, evaluate};
+use crate::rules::outcome::Outcome;
+use crate::rules::{Library, Questions, RuleInfo};
 use crate::text::spans::Sentence;
 
 /// What a caller asks beyond what the project decided.
@@ -54,6 +55,8 @@ pub struct Analysis {
     templates: Templates,
     scorecard: Scorecard,
     config: Config,
+    /// What the rules are asked, whatever the report.
+    questions: Questions,
     policy: Policy,
     reading: Reading,
 }
@@ -72,7 +75,8 @@ impl Analysis {
         policy.altered = altered(&library, &rules, config.params());
         let options = crate::source::ReadOptions { root: folder, ..reading.options };
         let reading = Reading { options, ..reading };
-        Self { library, rules, templates, scorecard, config, policy, reading }
+        let questions = Questions::new(&library, config.params());
+        Self { library, rules, templates, scorecard, config, questions, policy, reading }
     }
 
     /// Whether pages are printed by templates of the user, which may never end.
@@ -207,8 +211,15 @@ impl Analysis {
     }
 
     fn review_under(&self, facts: &Facts, policy: &Policy) -> Review {
-        let judgements = evaluate(&self.library, facts, self.config.params());
+        let judgements = self.questions.ask_all(&self.library, facts);
         review(facts, &self.rules, &judgements, &self.scorecard, policy)
+    }
+
+    /// The findings of facts, as a history keeps them: what was not judged, and why, is no part of that review.
+    pub fn findings(&self, facts: &Facts) -> Review {
+        let mut judgements = self.questions.ask_all(&self.library, facts);
+        judgements.retain(|judgement| matches!(judgement.outcome, Outcome::Finding(_) | Outcome::Failed { .. }));
+        review(facts, &self.rules, &judgements, &self.scorecard, &self.policy)
     }
 
     fn terms(&self, request: &Request) -> Terms {

@@ -82,8 +82,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut runs = Runs::default();
     for path in &files {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let run = analysis.run(analysis.facts(path)?, &stem);
-        runs.add(Label::of_stem(&stem), &run.facts, &run.review).map_err(|error| fail(path, error.to_string()))?;
+        let facts = analysis.facts(path)?;
+        runs.add(Label::of_stem(&stem), &facts, &analysis.findings(&facts))
+            .map_err(|error| fail(path, error.to_string()))?;
     }
     let history = History::of(runs, &order, arguments.noise.unwrap_or(LEAST_SHARE));
     let errors: Vec<RuleFailure> = history.failures.iter().map(|failed| failed.first.clone()).collect();

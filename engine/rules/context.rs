@@ -165,7 +165,7 @@ pub(super) struct Scope<'a> {
 }
 
 /// What asking a rule about one entity takes, beside its expressions.
-const STEPS_OF_ASKING: u64 = 10;
+pub(super) const STEPS_OF_ASKING: u64 = 10;
 
 impl<'a> Scope<'a> {
     /// `related` holds the entity and its ancestors, by kind.

@@ -26,7 +26,7 @@ mod vocabulary;
 
 pub use budget::is_spent;
 pub use depth::Depth;
-pub use evaluate::evaluate;
+pub use evaluate::{Questions, evaluate};
 pub use fault::{Fault, Faults};
 pub use library::Library;
 pub use param_value::ParamValue;

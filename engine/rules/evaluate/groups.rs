@@ -41,9 +41,9 @@ impl Judge<'_> {
         for group in groups {
             let mut members = Members { sums: vec![Sum::default(); group.sums.len()], ..Members::default() };
             // Whatever belongs to it, all of them are looked at.
-            self.report.budget.charge(self.report.facts.of_kind(group.each).count() as u64)?;
-            for (id, entity) in self.report.facts.of_kind(group.each) {
-                if entity.ancestors.contains(&self.id) {
+            self.subject.report.budget.charge(self.subject.report.facts.of_kind(group.each).count() as u64)?;
+            for (id, entity) in self.subject.report.facts.of_kind(group.each) {
+                if entity.ancestors.contains(&self.subject.id) {
                     self.enter(group, id, &mut members)?;
                 }
             }
@@ -61,11 +61,11 @@ impl Judge<'_> {
 
     /// Adds an entity to a group where it belongs there.
     fn enter(&self, group: &Group, id: EntityId, members: &mut Members) -> Result<(), String> {
-        let related = related(self.report.facts, id);
+        let related = related(self.subject.report.facts, id);
         let none = Arc::new(ValueNames::new());
-        let entities = &self.report.entities;
-        let scope = Scope::new(self.rule, &none, self.params, entities, &related, self.report.budget)?;
-        let entity = self.report.facts.get(id);
+        let entities = &self.subject.report.entities;
+        let scope = Scope::new(self.rule, &none, self.params, entities, &related, self.subject.report.budget)?;
+        let entity = self.subject.report.facts.get(id);
         let lacks = |needs: &[FactRef]| -> Vec<FactRef> {
             needs.iter().copied().filter(|fact| entity.get(fact.name).is_none()).collect()
         };

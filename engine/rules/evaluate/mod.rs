@@ -16,7 +16,7 @@ use crate::replay::{Change, STEP_FACT};
 use crate::text::spans::Sentence;
 
 use super::budget::{Budget, too_many_findings, too_much_printed};
-use super::context::{Entities, RuleParams, Scope, ValueNames, params, related};
+use super::context::{Entities, RuleParams, STEPS_OF_ASKING, Scope, ValueNames, params, related};
 use super::expr::Program;
 use super::library::Library;
 use super::outcome::{Confidence, Estimate, Judgement, Match, Outcome, Replayed, Severity};
@@ -31,12 +31,47 @@ use super::vocabulary::{ADVICE_FACTS, FRAMEWORK_DEFAULT};
 ///
 /// A param that the user set to something that is no number makes the rule fail, not the evaluation.
 pub fn evaluate(library: &Library, facts: &Facts, set: &Params) -> Vec<Judgement> {
+    Questions::new(library, set).ask_all(library, facts)
+}
+
+/// What all reports share that the rules of a library are asked about: the names of their values, and their params.
+#[derive(Debug)]
+pub struct Questions(Vec<OfRule>);
+
+/// What all entities share that one rule is asked about.
+#[derive(Debug)]
+struct OfRule {
+    value_names: Arc<ValueNames>,
+    params: Result<RuleParams, String>,
+}
+
+impl OfRule {
+    fn new(rule: &Rule, set: &Params) -> Self {
+        let names = rule.code.values.iter().enumerate().map(|(index, (name, _))| (name.as_str().into(), index));
+        Self { value_names: Arc::new(names.collect()), params: params(rule, set) }
+    }
+}
+
+impl Questions {
+    /// With what the user set.
+    pub fn new(library: &Library, set: &Params) -> Self {
+        Self(library.rules().iter().map(|rule| OfRule::new(rule, set)).collect())
+    }
+
+    /// The same as [`evaluate()`], for the library that they were made of.
+    pub fn ask_all(&self, library: &Library, facts: &Facts) -> Vec<Judgement> {
+        ask_all(library, self, facts)
+    }
+}
+
+fn ask_all(library: &Library, questions: &Questions, facts: &Facts) -> Vec<Judgement> {
     let budget = Budget::default();
     let report = Report::new(library, facts, &budget);
     let mut judgements = Vec::new();
     let mut finding_count = 0;
-    for (index, rule) in library.rules().iter().enumerate() {
-        let (asked, mut found, mut alike) = (Asked::new(rule, set), Found::default(), Alike::default());
+    for (index, (rule, of_rule)) in library.rules().iter().zip(&questions.0).enumerate() {
+        let asked = Asked { rule, of_rule };
+        let (mut found, mut alike) = (Found::default(), Alike::default());
         for (id, _) in facts.of_kind(rule.for_each()) {
             if found.has_enough(facts, id) {
                 continue;
@@ -124,7 +159,7 @@ pub(super) fn evaluate_one(
     set: &Params,
     budget: &Budget,
 ) -> Outcome {
-    Report::new(library, facts, budget).ask(&Asked::new(rule, set), id)
+    Report::new(library, facts, budget).ask(&Asked { rule, of_rule: &OfRule::new(rule, set) }, id)
 }
 
 /// What the estimate of one rule gives for one entity, before it is bounded; absent where it gives none.
@@ -136,8 +171,9 @@ pub(super) fn claimed(
     budget: &Budget,
 ) -> Option<i64> {
     let estimate = rule.code.estimate.as_ref()?;
-    let (report, asked) = (Report::new(library, facts, budget), Asked::new(rule, set));
-    let judge = report.judge(&asked, id).ok()?;
+    let (report, of_rule) = (Report::new(library, facts, budget), OfRule::new(rule, set));
+    let asked = Asked { rule, of_rule: &of_rule };
+    let judge = report.judge(&asked, report.subject(id)).ok()?;
     // Without its groups it gives none.
     judge.enter_groups().ok()?;
     judge.whole(&estimate.recoverable_ns).ok()
@@ -165,18 +201,11 @@ struct Report<'a> {
     printed: Cell<usize>,
 }
 
-/// What all entities share that one rule is asked about.
+/// A rule that is asked.
+#[derive(Clone, Copy)]
 struct Asked<'a> {
     rule: &'a Rule,
-    value_names: Arc<ValueNames>,
-    params: Result<RuleParams, String>,
-}
-
-impl<'a> Asked<'a> {
-    fn new(rule: &'a Rule, set: &Params) -> Self {
-        let names = rule.code.values.iter().enumerate().map(|(index, (name, _))| (name.as_str().into(), index));
-        Self { rule, value_names: Arc::new(names.collect()), params: params(rule, set) }
-    }
+    of_rule: &'a OfRule,
 }
 
 impl<'a> Report<'a> {
@@ -196,7 +225,7 @@ impl<'a> Report<'a> {
     }
 
     fn ask(&self, asked: &Asked<'_>, id: EntityId) -> Outcome {
-        let outcome = self.judge(asked, id).and_then(|judge| judge.outcome());
+        let outcome = self.outcome(asked, id);
         outcome.unwrap_or_else(|message| {
             // Kept for each entity.
             let _ = self.budget.charge(message.len() as u64);
@@ -204,52 +233,50 @@ impl<'a> Report<'a> {
         })
     }
 
-    fn judge<'b>(&'b self, asked: &'b Asked<'b>, id: EntityId) -> Result<Judge<'b>, String> {
-        let params = asked.params.as_ref().map_err(String::clone)?;
-        let related = related(self.facts, id);
-        let scope = Scope::new(asked.rule, &asked.value_names, params, &self.entities, &related, self.budget)?;
-        Ok(Judge { report: self, rule: asked.rule, id, params, related, scope })
+    fn outcome(&self, asked: &Asked<'_>, id: EntityId) -> Result<Outcome, String> {
+        let subject = self.subject(id);
+        // Most rules are answered by what is not there: nothing is made for their expressions.
+        if asked.of_rule.params.is_ok()
+            && let Some(outcome) = subject.outcome_before(asked.rule)?
+        {
+            self.budget.charge(STEPS_OF_ASKING)?;
+            return Ok(outcome);
+        }
+        self.judge(asked, subject)?.outcome()
+    }
+
+    fn subject(&self, id: EntityId) -> Subject<'_> {
+        Subject { report: self, id, related: related(self.facts, id) }
+    }
+
+    fn judge<'b>(&'b self, asked: &Asked<'b>, subject: Subject<'b>) -> Result<Judge<'b>, String> {
+        let Asked { rule, of_rule } = *asked;
+        let params = of_rule.params.as_ref().map_err(String::clone)?;
+        let names = &of_rule.value_names;
+        let scope = Scope::new(rule, names, params, &self.entities, &subject.related, self.budget)?;
+        Ok(Judge { subject, rule, params, scope })
     }
 }
 
-/// One rule asked about one entity. Errors are faults of the rule.
-struct Judge<'a> {
+/// An entity that rules are asked about.
+struct Subject<'a> {
     report: &'a Report<'a>,
-    rule: &'a Rule,
     id: EntityId,
-    params: &'a RuleParams,
     related: [Option<EntityId>; EntityKind::ALL.len()],
-    scope: Scope<'a>,
 }
 
-impl Judge<'_> {
-    fn outcome(&self) -> Result<Outcome, String> {
+impl Subject<'_> {
+    /// The outcome where no expression has to be looked at.
+    fn outcome_before(&self, rule: &Rule) -> Result<Option<Outcome>, String> {
         if self.is_without_length() || self.is_of_another_accelerator() {
-            return Ok(Outcome::NotApplicable);
+            return Ok(Some(Outcome::NotApplicable));
         }
-        let code = &self.rule.code;
-        if let Some(condition) = &code.condition {
-            let missing = self.missing(&code.condition_needs)?;
-            if !missing.is_empty() {
-                return Ok(Outcome::Unknown { missing: self.missing(&code.needs)? });
-            }
-            if !self.scope.holds(condition)? {
-                return Ok(Outcome::NotApplicable);
-            }
+        let code = &rule.code;
+        let needs = if code.condition.is_some() { &code.condition_needs } else { &code.needs };
+        if self.missing(needs)?.is_empty() {
+            return Ok(None);
         }
-        let missing = self.missing(&code.needs)?;
-        if !missing.is_empty() {
-            return Ok(Outcome::Unknown { missing });
-        }
-        if let Some(missing) = self.enter_groups()? {
-            return Ok(Outcome::Unknown { missing });
-        }
-        for when in &code.whens {
-            if !self.scope.holds(&when.expr)? {
-                return Ok(Outcome::Pass);
-            }
-        }
-        self.finding().map(|found| Outcome::Finding(Box::new(found)))
+        Ok(Some(Outcome::Unknown { missing: self.missing(&code.needs)? }))
     }
 
     /// Whether it is about work of a device whose window has no length: of nothing there are no shares.
@@ -271,9 +298,42 @@ impl Judge<'_> {
 
     fn missing(&self, needs: &[FactRef]) -> Result<Vec<String>, String> {
         let missing: Vec<_> =
-            needs.iter().filter(|fact| self.value(**fact).is_none()).map(FactRef::to_string).collect();
+            needs.iter().filter(|fact| self.value(**fact).is_none()).map(|fact| fact.full_name()).collect();
         self.report.budget.charge((needs.len() + STEPS_OF_MISSING * missing.len()) as u64)?;
         Ok(missing)
+    }
+}
+
+/// One rule asked about one entity. Errors are faults of the rule.
+struct Judge<'a> {
+    subject: Subject<'a>,
+    rule: &'a Rule,
+    params: &'a RuleParams,
+    scope: Scope<'a>,
+}
+
+impl Judge<'_> {
+    /// Where its expressions have to be looked at: see [`Subject::outcome_before`].
+    fn outcome(&self) -> Result<Outcome, String> {
+        let code = &self.rule.code;
+        if let Some(condition) = &code.condition {
+            if !self.scope.holds(condition)? {
+                return Ok(Outcome::NotApplicable);
+            }
+            let missing = self.subject.missing(&code.needs)?;
+            if !missing.is_empty() {
+                return Ok(Outcome::Unknown { missing });
+            }
+        }
+        if let Some(missing) = self.enter_groups()? {
+            return Ok(Outcome::Unknown { missing });
+        }
+        for when in &code.whens {
+            if !self.scope.holds(&when.expr)? {
+                return Ok(Outcome::Pass);
+            }
+        }
+        self.finding().map(|found| Outcome::Finding(Box::new(found)))
     }
 
     fn finding(&self) -> Result<Match, String> {
@@ -299,7 +359,7 @@ impl Judge<'_> {
     /// The advice for the framework; where that says nothing in a case, what is said to all.
     fn advice(&self) -> Result<Sentence, String> {
         let advice = &self.rule.code.advice;
-        let names = self.report.frameworks.iter().flatten().copied().chain([FRAMEWORK_DEFAULT]);
+        let names = self.subject.report.frameworks.iter().flatten().copied().chain([FRAMEWORK_DEFAULT]);
         for text in names.filter_map(|name| advice.get(name)) {
             let sentence = self.print(text)?.trimmed();
             if !sentence.spans().is_empty() {
@@ -311,8 +371,8 @@ impl Judge<'_> {
 
     fn print(&self, text: &Text) -> Result<Sentence, String> {
         self.scope.compute(&text.values)?;
-        let sentence = self.report.printers.print(text, self.scope.root(text.source.len() as u64)?)?;
-        self.report.count_printed(sentence.byte_count())?;
+        let sentence = self.subject.report.printers.print(text, self.scope.root(text.source.len() as u64)?)?;
+        self.subject.report.count_printed(sentence.byte_count())?;
         Ok(sentence)
     }
 
@@ -322,15 +382,15 @@ impl Judge<'_> {
         for lower in &self.rule.code.lower {
             if self.scope.holds(&lower.when)? {
                 confidence = confidence.min(lower.to);
-                self.report.count_printed(lower.because.len())?;
+                self.subject.report.count_printed(lower.because.len())?;
                 because.push(lower.because.clone());
             }
         }
-        let is_of_run = self.report.facts.get(self.id).kind == EntityKind::Run;
-        if self.report.is_damaged && !is_of_run {
+        let is_of_run = self.subject.report.facts.get(self.subject.id).kind == EntityKind::Run;
+        if self.subject.report.is_damaged && !is_of_run {
             confidence = Confidence::Low;
             because.push(IN_PART.to_owned());
-        } else if let Some(missing) = self.report.missing.as_deref().filter(|_| self.claims_idle_time()) {
+        } else if let Some(missing) = self.subject.report.missing.as_deref().filter(|_| self.claims_idle_time()) {
             confidence = Confidence::Low;
             let (first, rest) = missing.split_at_checked(1).unwrap_or((missing, ""));
             because.push(format!("{}{rest}: idle time may be work that is missing.", first.to_ascii_uppercase()));
@@ -356,9 +416,9 @@ impl Judge<'_> {
         let Some(estimate) = &self.rule.code.estimate else { return Ok(None) };
         let claimed = self.whole(&estimate.recoverable_ns)?;
         let beside_ns = estimate.beside_ns.as_ref().map_or(Ok(0), |beside| self.whole(beside))?;
-        self.report.count_printed(estimate.basis.len())?;
+        self.subject.report.count_printed(estimate.basis.len())?;
         let holds = FactRef { kind: EntityKind::Device, name: estimate.account.fact() };
-        let bound = match self.value(holds) {
+        let bound = match self.subject.value(holds) {
             Some(FactValue::Int(ns)) => (*ns).max(0),
             _ => i64::MAX,
         };
@@ -366,7 +426,7 @@ impl Judge<'_> {
         let is_replayed = estimate.replay_if.as_ref().map_or(Ok(true), |condition| self.scope.holds(condition))?;
         let comes_again = estimate.again_if.as_ref().map_or(Ok(false), |condition| self.scope.holds(condition))?;
         let (recoverable_ns, basis) = (claimed.clamp(0, bound), estimate.basis.clone());
-        let window_ns = match self.value(FactRef { kind: EntityKind::Device, name: Account::Window.fact() }) {
+        let window_ns = match self.subject.value(FactRef { kind: EntityKind::Device, name: Account::Window.fact() }) {
             Some(FactValue::Int(ns)) => *ns,
             _ => i64::MAX,
         };
@@ -381,7 +441,7 @@ impl Judge<'_> {
     /// What the replay of the device's steady state says of a change; the most is no less than so much of the window, and no more than
     /// as much, all of it in what is played again.
     fn replayed(&self, change: Change, (least_ns, most_ns): (i64, i64)) -> Option<Replayed> {
-        let ns = |name: &'static str| match self.value(FactRef { kind: EntityKind::Device, name }) {
+        let ns = |name: &'static str| match self.subject.value(FactRef { kind: EntityKind::Device, name }) {
             Some(FactValue::Int(ns)) => Some(*ns),
             _ => None,
         };
@@ -389,7 +449,7 @@ impl Judge<'_> {
         let window_ns = ns("window_ns").filter(|ns| *ns > 0);
         let of_step = |part_ns: i64, of_ns: f64| (part_ns as f64 / of_ns * step_ns as f64) as i64;
         let least_ns = window_ns.map_or(0, |window_ns| of_step(least_ns, window_ns as f64));
-        let covered = match self.value(FactRef { kind: EntityKind::Device, name: "replay_covered_share" }) {
+        let covered = match self.subject.value(FactRef { kind: EntityKind::Device, name: "replay_covered_share" }) {
             Some(FactValue::Float(share)) if *share > 0.0 => *share,
             _ => 1.0,
         };
