@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::AnalysisError;
 use crate::facts::extract::{WhatIf, what_if};
-use crate::facts::{self, Entity, EntityKind, Facts, Replays, View, file};
+use crate::facts::{self, Entity, EntityKind, Facts, Replays, ScopeError, View, file};
 use crate::ledger::Scope;
 use crate::replay::Change;
 use crate::source::{self, Progress, ReadOptions, Recording};
@@ -184,6 +184,21 @@ impl Reading {
         Ok(file::read(path)?)
     }
 
+    /// Refuses to look at a part of a table of kernels. Its steady state is all of it, as of any recording in which nothing repeats.
+    fn refuse_part_of_kernels(&self, path: &Path) -> Result<(), AnalysisError> {
+        let path = path.to_owned();
+        if self.scope != Scope::default() || self.step.is_some() {
+            return Err(AnalysisError::NoWindow { path });
+        }
+        match self.part {
+            None | Some(Part::Whole | Part::Phase(Phase::Steady)) => Ok(()),
+            Some(Part::Phase(phase)) => {
+                let problem = ScopeError::NoSuchPhase { phase: phase.id() }.to_string();
+                Err(AnalysisError::Scope { path, problem })
+            }
+        }
+    }
+
     fn join(&self, facts: &mut Facts, path: &Path) -> Result<(), AnalysisError> {
         let profiles = match source::read(path, &self.options, &())? {
             Recording::Kernels(profiles) => profiles,
@@ -203,10 +218,10 @@ impl Reading {
         let progress = (self.progress)();
         let timeline = match source::read(path, &self.options, progress.as_ref())? {
             Recording::Timeline(timeline) => timeline,
-            Recording::Kernels(_) if self.scope != Scope::default() || self.part.is_some() || self.step.is_some() => {
-                return Err(AnalysisError::NoWindow { path: path.to_owned() });
+            Recording::Kernels(profiles) => {
+                self.refuse_part_of_kernels(path)?;
+                return Ok(then(facts::extract_profiles(&profiles), None));
             }
-            Recording::Kernels(profiles) => return Ok(then(facts::extract_profiles(&profiles), None)),
         };
         let then = |facts, replays: &Replays<'_>| then(facts, Some(replays));
         facts::extract_view_then(&timeline, &self.scope, &view, self.options.threads, then)

@@ -1,6 +1,6 @@
 //! Pages of Nsight Compute, from the file to the review.
 
-use coldspot::analysis::Reading;
+use coldspot::analysis::{Part, Reading};
 use coldspot::facts::{Entity, EntityKind, Facts};
 
 use crate::support::formats::Printer;
@@ -54,6 +54,23 @@ fn the_raw_page_is_read_with_its_units() {
         ("NVIDIA H200", Some(132), Some(9))
     );
     assert_eq!((device.int("window_ns"), device.int("compute_ns")), (Some(1_055_328), Some(1_055_328)));
+}
+
+#[test]
+fn all_of_a_page_is_its_steady_state_and_it_has_no_other_part() {
+    let folder = temp::folder();
+    let path = folder.path().join("kernels.csv");
+    std::fs::write(&path, transpose()).unwrap();
+    let of = |part| Reading { part, ..Reading::default() }.facts(&path).map_err(|error| error.to_string());
+    let whole = of(None).unwrap().len();
+    for (name, part) in Part::ALL {
+        match of(Some(part)) {
+            Ok(facts) => assert!(["steady", "whole"].contains(&name) && facts.len() == whole, "{name}"),
+            Err(error) => assert!(error.contains(&format!("shows no phase '{name}'")), "{error}"),
+        }
+    }
+    let error = Reading { step: Some("step".to_owned()), ..Reading::default() }.facts(&path).unwrap_err().to_string();
+    assert!(error.contains("has no window and no steps"), "{error}");
 }
 
 #[test]
