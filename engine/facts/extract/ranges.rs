@@ -55,6 +55,17 @@ struct Sums {
     idle: RangeIdle,
 }
 
+/// How many ranges there are of one label, and how long they take: a recording may have half a million labels, so that what is told of
+/// them later has no room here.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counted {
+    count: i64,
+    sum_ns: i64,
+    longest_ns: i64,
+    longest_start_ns: i64,
+    first_start_ns: i64,
+}
+
 /// The ranges of one label in one process.
 #[derive(Debug, Clone, Copy)]
 struct Group {
@@ -398,7 +409,7 @@ fn groups(timeline: &Timeline, device: &DeviceContext) -> Vec<Group> {
 fn counted(timeline: &Timeline, window: Interval) -> Vec<Group> {
     let (mut groups, mut most): (Vec<Group>, usize) = (Vec::new(), MANY_GROUPS);
     // By label, of the process that is looked at; labels are met again and again.
-    let mut of_process: Vec<Sums> = vec![Sums::default(); timeline.ranges.labels.len()];
+    let mut of_process: Vec<Counted> = vec![Counted::default(); timeline.ranges.labels.len()];
     let mut met = Vec::new();
     let mut threads = timeline.ranges.threads.iter().peekable();
     while let Some(ranges) = threads.next() {
@@ -417,8 +428,10 @@ fn counted(timeline: &Timeline, window: Interval) -> Vec<Group> {
         if threads.peek().is_some_and(|next| timeline.process_of(next.thread) == process) {
             continue;
         }
+        // A process may have nearly all there are: of these no more is held than they take.
+        groups.reserve_exact(if groups.is_empty() { met.len() } else { 0 });
         for label in met.drain(..) {
-            groups.push(Group { process, label, sums: std::mem::take(&mut of_process[label as usize]) });
+            groups.push(Group { process, label, sums: std::mem::take(&mut of_process[label as usize]).into() });
         }
         if groups.len() > most {
             merge(&mut groups);
@@ -449,28 +462,38 @@ fn of_process(groups: &[Group], process: u32) -> &[Group] {
     &groups[first..last]
 }
 
-impl Sums {
+/// The longer of two ranges, by their lengths and starts: of ranges of one length the first, and none without length.
+const fn longer(known: (i64, i64), (ns, start_ns): (i64, i64)) -> (i64, i64) {
+    let is_longer = ns > known.0 || (ns == known.0 && start_ns < known.1);
+    if is_longer && ns > 0 { (ns, start_ns) } else { known }
+}
+
+impl Counted {
     /// Adds a range; those of several threads come in any order.
     fn add(&mut self, start_ns: i64, part_ns: i64) {
+        self.first_start_ns = if self.count == 0 { start_ns } else { self.first_start_ns.min(start_ns) };
         self.count += 1;
         self.sum_ns = self.sum_ns.saturating_add(part_ns);
-        self.first_start_ns = Some(self.first_start_ns.map_or(start_ns, |first| first.min(start_ns)));
-        self.see_length(part_ns, start_ns);
+        (self.longest_ns, self.longest_start_ns) =
+            longer((self.longest_ns, self.longest_start_ns), (part_ns, start_ns));
     }
+}
 
-    /// Of ranges of one length the first is told.
-    const fn see_length(&mut self, ns: i64, start_ns: i64) {
-        let is_longer = ns > self.longest_ns || (ns == self.longest_ns && start_ns < self.longest_start_ns);
-        if is_longer && ns > 0 {
-            (self.longest_ns, self.longest_start_ns) = (ns, start_ns);
-        }
+impl From<Counted> for Sums {
+    fn from(counted: Counted) -> Self {
+        let Counted { count, sum_ns, longest_ns, longest_start_ns, first_start_ns } = counted;
+        let first_start_ns = (count > 0).then_some(first_start_ns);
+        Self { count, sum_ns, longest_ns, longest_start_ns, first_start_ns, idle: RangeIdle::default() }
     }
+}
 
+impl Sums {
     fn merge(&mut self, other: Self) {
         self.count += other.count;
         self.idle.merge(other.idle);
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
         self.first_start_ns = self.first_start_ns.into_iter().chain(other.first_start_ns).min();
-        self.see_length(other.longest_ns, other.longest_start_ns);
+        (self.longest_ns, self.longest_start_ns) =
+            longer((self.longest_ns, self.longest_start_ns), (other.longest_ns, other.longest_start_ns));
     }
 }
