@@ -338,7 +338,7 @@ pub(super) const PROGRAM: &[Fact] = &[
         Bool,
         CudaApi,
         Incomparable,
-        "Whether the profiler noticed that a process exits, after all calls that were recorded: the program ended by itself while it was recorded.",
+        "Whether the profiler noticed that each process that called CUDA exits, after all its calls that were recorded: the program ended by itself while it was recorded.",
     ),
     fact(
         "sampled_cuda_count",

@@ -1,7 +1,9 @@
 //! Whether a program came to its end, by what it called last.
 
+use foldhash::HashMap;
+
 use crate::timeline::api::{self, ApiClass};
-use crate::timeline::{NameId, Timeline};
+use crate::timeline::{NONE, NameId, Timeline};
 
 /// The last calls of a program that ends in order.
 const LAST_CALL_COUNT: usize = 20;
@@ -9,11 +11,26 @@ const LAST_CALL_COUNT: usize = 20;
 /// How the profiler calls what it does as the process that it is in exits.
 const EXIT_NOTICE: &str = "CUDA profiling data flush on process exit";
 
-/// Whether the profiler noticed that a process exits, after all calls that were recorded: the program ended while it was recorded.
+/// Whether the profiler noticed that each process exits that called CUDA, after all its calls that were recorded; where none did, that any
+/// does. Then the program ended while it was recorded: a helper that ends says nothing of the others.
 pub(super) fn is_exit_recorded(timeline: &Timeline) -> bool {
-    let last_exit = exits(timeline).map(|(end, _)| end).max();
-    let last_call = timeline.api.times.iter().map(|call| call.start).max();
-    last_exit.is_some_and(|exit| last_call.is_none_or(|call| call <= exit))
+    // By process; a notice of no known thread may be of any.
+    let exits = last_of_each(exits(timeline).map(|(end, thread)| (timeline.process_of(thread), end)));
+    let api = &timeline.api;
+    let calls = api.times.iter().zip(&api.thread);
+    let calls = last_of_each(calls.map(|(times, thread)| (timeline.process_of(*thread), times.start)));
+    let of_any = exits.get(&NONE).copied();
+    let has_exited = |(process, call): (&u32, &i64)| exits.get(process).copied().max(of_any) >= Some(*call);
+    !exits.is_empty() && calls.iter().all(has_exited)
+}
+
+fn last_of_each(moments: impl Iterator<Item = (u32, i64)>) -> HashMap<u32, i64> {
+    let mut last = HashMap::default();
+    for (process, moment) in moments {
+        let known = last.entry(process).or_insert(moment);
+        *known = moment.max(*known);
+    }
+    last
 }
 
 /// When the profiler was done with what it does as a process exits, on which thread.

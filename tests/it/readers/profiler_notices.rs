@@ -49,5 +49,39 @@ fn a_program_exits_where_the_profiler_says_so_behind_all_of_its_calls() {
     assert_eq!(told(EXIT), true);
     assert_eq!(told(""), false);
     let another = format!(r#"{EXIT} {{ host = {{ us = 10 }} }}, {{ call = {{ api = "cudaFree", us = 20 }} }},"#);
-    assert_eq!(told(&another), false, "of another process");
+    assert_eq!(told(&another), false, "a call comes behind it");
+}
+
+#[test]
+fn a_helper_that_exits_says_nothing_of_the_program() {
+    let told = |behind_work: &str| {
+        let project = Project::empty();
+        let script = format!(
+            r#"
+            [[process]]
+            pid = 4242
+            name = "train"
+            [[process]]
+            pid = 4243
+            name = "helper"
+            [[thread]]
+            script = [
+              {{ repeat = {{ times = 20, do = [{{ launch = {{ kernel = "k" }} }}] }} }},
+              {{ sync = {{ api = "cudaDeviceSynchronize" }} }},
+              {behind_work}
+            ]
+            [[thread]]
+            process = 1
+            script = [
+              {{ call = {{ api = "cudaGetDeviceCount", us = 1 }} }},
+              {{ host = {{ us = 90000 }} }},
+              {EXIT}
+            ]
+            "#
+        );
+        program(&script).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+        project.facts()["runs"][0]["is_exit_recorded"].clone()
+    };
+    assert_eq!(told(""), false);
+    assert_eq!(told(EXIT), true);
 }
