@@ -43,7 +43,11 @@ pub(super) fn of_frameworks(timeline: &Timeline) -> Vec<Found> {
 
 fn of_maker(timeline: &Timeline, maker: &Maker) -> Vec<Found> {
     let shapes = &timeline.kernels.shapes;
-    let has_mark = |name: NameId| maker.marks.iter().any(|mark| timeline.name(name).contains(mark));
+    let mut known: HashMap<NameId, bool> = HashMap::default();
+    let mut has_mark = |name: NameId| {
+        let look = || maker.marks.iter().any(|mark| timeline.name(name).contains(mark));
+        *known.entry(name).or_insert_with(look)
+    };
     let is_own: Vec<bool> = shapes.iter().map(|shape| has_mark(shape.full_name) || has_mark(shape.name)).collect();
     if !is_own.contains(&true) {
         return Vec::new();

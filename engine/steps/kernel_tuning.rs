@@ -216,12 +216,13 @@ pub fn kernel_tunings(timeline: &Timeline, device: &DeviceOps) -> Vec<KernelTuni
 
 /// What each launch shape fills, by its index: `None` for those that fill nothing as large as a cache.
 fn fills(timeline: &Timeline) -> Vec<Option<Fill>> {
+    // A name may be long, and have a hundred thousand shapes.
+    let mut is_fill = Told::new(&timeline.names, |name| name.to_ascii_lowercase().contains(FILL_WORD));
     let of = |shape: &crate::timeline::KernelShape| {
         let geometry = timeline.geometries.get(shape.geometry as usize)?;
         let threads = geometry.grid_blocks.saturating_mul(geometry.block_threads);
-        let is_fill = || timeline.name(shape.full_name).to_ascii_lowercase().contains(FILL_WORD);
         let fill = Fill { kind: OpKind::Kernel, what: shape.full_name, size: threads };
-        (threads >= LEAST_FILL_THREADS && is_fill()).then_some(fill)
+        (threads >= LEAST_FILL_THREADS && is_fill.of(shape.full_name)).then_some(fill)
     };
     timeline.kernels.shapes.iter().map(of).collect()
 }

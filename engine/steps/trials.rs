@@ -17,8 +17,7 @@ pub(super) fn end(timeline: &Timeline, device: &DeviceOps) -> Option<i64> {
 }
 
 fn last_checker(timeline: &Timeline, device: &DeviceOps) -> Option<i64> {
-    let shapes = timeline.kernels.shapes.iter();
-    let is_checker: Vec<bool> = shapes.map(|shape| timeline.name(shape.name).contains(CHECKER)).collect();
+    let is_checker = timeline.tell_shapes(|name| name.contains(CHECKER));
     if !is_checker.contains(&true) {
         return None;
     }

@@ -41,6 +41,7 @@ pub use frames::{FrameTraits, TraitsOfFrames};
 pub use kernel_profiles::{Counter, Counters, KernelProfile, KernelProfiles, Page};
 pub use loading::{Loading, OPTIMIZER_STEP};
 pub use locations::{CallLocations, LocationCursor, SourceLocation};
+use names::Told;
 pub use names::{NameId, Names};
 pub use peaks::{TensorRatios, tensor_ratios};
 pub use samples::{CpuSamples, StackedCalls};
@@ -286,6 +287,13 @@ impl Timeline {
     /// The process that a thread belongs to.
     pub fn process_of(&self, thread: u32) -> u32 {
         self.threads.get(thread as usize).map_or(NONE, |thread| thread.process)
+    }
+
+    /// What the short name of each kernel shape tells, by the index of the shape. Each name is looked at once: a long one may have a hundred
+    /// thousand shapes.
+    pub(crate) fn tell_shapes<T: Copy>(&self, tell: fn(&str) -> T) -> Vec<T> {
+        let mut told = Told::new(&self.names, tell);
+        self.kernels.shapes.iter().map(|shape| told.of(shape.name)).collect()
     }
 
     /// The processes that make calls, in order.

@@ -9,6 +9,7 @@ use crate::facts::Entity;
 use crate::ledger::Op;
 use crate::ledger::OpKind;
 use crate::timeline::details::Collective;
+use crate::timeline::names::Told;
 use crate::timeline::union::Union;
 use crate::timeline::{NameId, Timeline};
 
@@ -126,11 +127,11 @@ fn steady(alike: &BTreeMap<(NameId, i64), Vec<Kernel>>, facts: &mut Entity) {
 /// Those that send floats of 32 bits, by what the framework says of them, else by the names of kernels.
 fn of_f32(timeline: &Timeline, kernels: &[Kernel], facts: &mut Entity) {
     let mut by_name: BTreeMap<NameId, (i64, i64)> = BTreeMap::new();
+    let mut is_named_f32 = Told::new(&timeline.names, |name| F32_NAMES.iter().any(|part| name.contains(part)));
     for kernel in kernels {
-        let is_f32_by_name = || F32_NAMES.iter().any(|part| timeline.name(kernel.name).contains(part));
         let (name, is_f32) = match kernel.sent {
             Some(sent) => (sent.name, sent.is_f32),
-            None => (kernel.name, is_f32_by_name()),
+            None => (kernel.name, is_named_f32.of(kernel.name)),
         };
         if is_f32 {
             let (ns, count) = by_name.entry(name).or_default();

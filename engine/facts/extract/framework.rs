@@ -179,9 +179,7 @@ const COMPILER_RUNTIME: &str = "pgi_uacc";
 
 /// Launches of kernels that a compiler's runtime has for itself: none of them is the program's own.
 pub(super) fn runtime_kernel_count(timeline: &Timeline) -> i64 {
-    let shapes = &timeline.kernels.shapes;
-    let of_runtime: Vec<bool> =
-        shapes.iter().map(|shape| timeline.name(shape.name).contains(COMPILER_RUNTIME)).collect();
+    let of_runtime = timeline.tell_shapes(|name| name.contains(COMPILER_RUNTIME));
     if !of_runtime.contains(&true) {
         return 0;
     }

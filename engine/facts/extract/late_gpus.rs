@@ -12,6 +12,7 @@ use crate::ledger::OpKind;
 use crate::steps::median_ns;
 use crate::timeline::NameId;
 use crate::timeline::interval::Interval;
+use crate::timeline::names::Told;
 
 /// Kernels of one collective end within this time of each other, by clocks that differ.
 const MOST_APART_NS: i64 = 50_000;
@@ -56,7 +57,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let ops = device.ops.in_window().filter(|op| op.kind == OpKind::Communication);
     let kernels = ops.map(|op| Kernel { times: op.interval(), name: timeline.kernels.shape_of(op.index).name });
     // With more than two, nothing tells which of them sends to which.
-    let is_of_all = |kernel: &Kernel| context.devices.len() == 2 || !timeline.name(kernel.name).contains(BETWEEN_TWO);
+    let mut is_between_two = Told::new(&timeline.names, |name| name.contains(BETWEEN_TWO));
+    let is_of_all = |kernel: &Kernel| context.devices.len() == 2 || !is_between_two.of(kernel.name);
     let kernels: Vec<Kernel> = kernels.filter(is_of_all).collect();
     let others = same_on_others(context, device, &kernels);
     if kernels.is_empty() || others.is_empty() {

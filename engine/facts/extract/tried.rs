@@ -11,8 +11,7 @@ const CHECKER: &str = "redzone_checker";
 /// The kernels all of whose launches lie between the first such check and the last; `None` without checks, or where no kernel comes
 /// after the last: then the work itself may lie there.
 pub(super) fn only_tried(timeline: &Timeline, device: &DeviceContext) -> Option<HashSet<NameId>> {
-    let shapes = timeline.kernels.shapes.iter();
-    let is_checker: Vec<bool> = shapes.map(|shape| timeline.name(shape.name).contains(CHECKER)).collect();
+    let is_checker = timeline.tell_shapes(|name| name.contains(CHECKER));
     if !is_checker.contains(&true) {
         return None;
     }

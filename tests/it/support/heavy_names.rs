@@ -11,6 +11,7 @@ pub const CASES: &[(&str, Make)] = &[
     ("names-on-threads", names_on_threads),
     ("names-of-shapes", names_of_shapes),
     ("names-of-kernels", names_of_kernels),
+    ("shapes-of-one-name", shapes_of_one_name),
     ("mangled-names", mangled_names),
     ("mangled-expressions", mangled_expressions),
     ("turns-of-streams", turns_of_streams),
@@ -38,6 +39,13 @@ fn names_on_threads(path: &Path, rows: i64) {
 
 fn names_of_shapes(path: &Path, rows: i64) {
     let shapes = KERNELS.replace("PID, 0,", "PID, n % 8,").replace("n, 1, 1, 1,", "n, 5, 5, 1 + (n / 8) % 1000,");
+    write(path, rows, &[&shapes, LAUNCHES]);
+    long_name(path);
+}
+
+/// A kernel with a long name that is launched in as many large shapes as there are rows, on 32 GPUs.
+fn shapes_of_one_name(path: &Path, rows: i64) {
+    let shapes = KERNELS.replace("PID, 0,", "PID, n % 32,").replace("n, 1, 1, 1,", "n, 5, 5, 2000000 + n,");
     write(path, rows, &[&shapes, LAUNCHES]);
     long_name(path);
 }
