@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use coldspot::render::facts::{catalogue_json, catalogue_text, facts_json, facts_text};
+use coldspot::render::facts::{catalogue_json, catalogue_text, facts_text, write_facts_json};
 
 use super::exit::{Exit, Failure};
 use super::format::TextOrJson;
@@ -44,7 +44,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         (None, TextOrJson::Json) => catalogue_json(),
         (Some(report), TextOrJson::Text) => facts_text(&reading.facts(report)?),
         (Some(report), TextOrJson::Json) => {
-            facts_json(&reading.facts(report)?).map_err(|error| Failure::new(Exit::Report, error))?
+            let facts = reading.facts(report)?;
+            output::write_by(|out| write_facts_json(&facts, out), arguments.output.output.as_deref())?;
+            return Ok(Exit::Ok);
         }
     };
     output::write(&text, arguments.output.output.as_deref())?;

@@ -1,7 +1,7 @@
 //! Where results and messages go.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 #[cfg(unix)]
 use std::time::{Duration, Instant};
@@ -13,6 +13,14 @@ use super::tokens::without_tokens;
 
 /// Prints to standard output, or writes a file.
 pub(super) fn write(text: &str, output: Option<&Path>) -> Result<(), Failure> {
+    write_by(|out| out.write_all(text.as_bytes()), output)
+}
+
+/// The same of what is written piece by piece.
+pub(super) fn write_by(
+    text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    output: Option<&Path>,
+) -> Result<(), Failure> {
     let (result, target) = match output {
         Some(path) => (replace(text, path), path.display().to_string()),
         None => (print(text), "standard output".to_owned()),
@@ -59,9 +67,9 @@ pub(super) fn eprint_message(message: &str) {
 }
 
 /// A reader that has seen enough, such as `head`, is no error.
-fn print(text: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+fn print(text: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    match text(&mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
@@ -155,20 +163,24 @@ fn open_other(path: &Path) -> io::Result<File> {
 }
 
 /// Writes a file beside the one that is asked for and renames it, so that nobody ever reads half a review.
-fn replace(text: &str, path: &Path) -> io::Result<()> {
+fn replace(text: impl FnOnce(&mut dyn Write) -> io::Result<()>, path: &Path) -> io::Result<()> {
     check_links(path)?;
     // A link's target is what is meant; a pipe or a device cannot be renamed over.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return open_other(path)?.write_all(text.as_bytes());
+        let mut out = BufWriter::new(open_other(path)?);
+        return text(&mut out).and_then(|()| out.flush());
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".coldspot-");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder)?;
-    file.write_all(text.as_bytes())?;
+    let file = builder.tempfile_in(folder)?;
+    let mut out = BufWriter::new(file.as_file());
+    text(&mut out)?;
+    out.flush()?;
+    drop(out);
     file.as_file().sync_all()?;
     file.persist(path)?;
     Ok(())

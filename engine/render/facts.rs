@@ -1,5 +1,7 @@
 //! Facts as JSON, as text, and the catalogue as a table.
 
+use std::io::{self, Write};
+
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -18,6 +20,16 @@ use crate::timeline::Capability;
 /// None for facts that were extracted; the signature is serde's.
 pub fn facts_json(facts: &Facts) -> Result<String, serde_json::Error> {
     Ok(escape::json(serde_json::to_string_pretty(&AllFacts(facts))? + "\n"))
+}
+
+/// Writes the same without holding it: names of a stranger may take six times as much there as they do in memory.
+///
+/// # Errors
+/// Those of what is written to.
+pub fn write_facts_json(facts: &Facts, out: impl Write) -> io::Result<()> {
+    let mut out = escape::JsonWriter::new(out);
+    serde_json::to_writer_pretty(&mut out, &AllFacts(facts))?;
+    out.write_all(b"\n")
 }
 
 struct AllFacts<'a>(&'a Facts);

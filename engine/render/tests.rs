@@ -134,6 +134,23 @@ fn json_holds_nothing_that_a_terminal_acts_on() {
     let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
     let name = facts.of_kind(crate::facts::EntityKind::Device).next().unwrap().1.text("name").unwrap();
     assert_eq!(parsed["devices"][0]["name"], name);
+    let mut written = Vec::new();
+    facts::write_facts_json(&facts, &mut written).unwrap();
+    assert_eq!(String::from_utf8(written).unwrap(), json);
+}
+
+#[test]
+fn json_that_is_written_in_pieces_is_the_same() {
+    use std::io::Write;
+
+    let whole = "{\"a#\": \"##[x] \u{7f}\u{202e}###\u{1d173}é\"}";
+    let expected = crate::text::escape::json(whole.to_owned());
+    for size in 1..4 {
+        let mut out = crate::text::escape::JsonWriter::new(Vec::new());
+        let chars: Vec<char> = whole.chars().collect();
+        chars.chunks(size).for_each(|piece| out.write_all(piece.iter().collect::<String>().as_bytes()).unwrap());
+        assert_eq!(String::from_utf8(out.into_inner()).unwrap(), expected, "{size}");
+    }
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! Forges look for mentions, references and links in the *rendered* text, where a backslash is gone. So characters that
 //! start one are also followed by a word joiner (U+2060), which nobody sees.
 
+use std::io::{self, Write};
+
 use super::invisible::is_invisible;
 
 /// Invisible, and keeps forges from reading what is on its two sides as one thing.
@@ -131,16 +133,55 @@ pub fn json(json: String) -> String {
     before = out.chars().next_back().unwrap_or(' ');
     for c in rest.chars() {
         if is_acted_on(c, before) {
-            let mut units = [0; 2];
-            for unit in c.encode_utf16(&mut units) {
-                out.push_str(&format!("\\u{unit:04x}"));
-            }
+            out.push_str(&json_escape(c));
         } else {
             out.push(c);
         }
         before = c;
     }
     out
+}
+
+/// Writes such JSON piece by piece, each of whole characters.
+pub struct JsonWriter<W> {
+    out: W,
+    before: char,
+}
+
+impl<W: Write> JsonWriter<W> {
+    /// To where it is to go.
+    pub const fn new(out: W) -> Self {
+        Self { out, before: ' ' }
+    }
+
+    /// That again.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+}
+
+impl<W: Write> Write for JsonWriter<W> {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let text = std::str::from_utf8(piece).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        let mut rest = text;
+        while let Some((at, c)) =
+            rest.char_indices().find(|(_, c)| is_acted_on(*c, std::mem::replace(&mut self.before, *c)))
+        {
+            self.out.write_all(&rest.as_bytes()[..at])?;
+            self.out.write_all(json_escape(c).as_bytes())?;
+            rest = &rest[at + c.len_utf8()..];
+        }
+        self.out.write_all(rest.as_bytes())?;
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+fn json_escape(c: char) -> String {
+    c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
 }
 
 /// Outside of ASCII, and doubled, these occur within strings only, where any character may be written so. The deletion is the one
