@@ -1,6 +1,7 @@
 //! Chains of element-wise kernels: those of a stream that follow one another and pass over the same memory, by all that is recorded.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 use foldhash::HashMap;
 
@@ -54,11 +55,11 @@ enum Sum {
 }
 
 /// Element-wise kernels that follow one another, on grids of the same size; with what sums up their rows, what works on a value a
-/// row, what joins tensors, and what copies or sets memory between them: by their places in the operations of a stream. What is not
-/// sure counts where `is_expected` is false.
-pub fn chains(links: &[Link], is_expected: bool) -> Vec<Vec<usize>> {
+/// row, what joins tensors, and what copies or sets memory between them: by their places in the operations of a stream, chain by chain.
+/// What is not sure counts where `is_expected` is false.
+pub fn each_chain(links: &[Link], is_expected: bool, mut take: impl FnMut(&[usize])) {
     let links = &*with_sizes(links);
-    let mut chains: Vec<Vec<usize>> = Vec::new();
+    let mut sure = SureChains { links, is_expected, pairs: OnceCell::new(), without_passes: Vec::new() };
     let mut chain: Vec<usize> = Vec::new();
     let (mut largest, mut sum) = (0, Sum::None);
     for (place, link) in links.iter().enumerate() {
@@ -72,10 +73,8 @@ pub fn chains(links: &[Link], is_expected: bool) -> Vec<Vec<usize>> {
         let is_of_step = chain.first().is_none_or(|first| links[*first].step == link.step);
         let joins = chain.is_empty() || is_of_step && !is_other_pass && (is_alike || is_of_rows);
         if !((is_elementwise || is_of_rows) && joins) {
-            // Most operations end none.
-            if !chain.is_empty() {
-                chains.push(std::mem::take(&mut chain));
-            }
+            sure.each_of(&chain, &mut take);
+            chain.clear();
             (largest, sum) = (0, Sum::None);
         }
         sum = match link.role {
@@ -89,10 +88,7 @@ pub fn chains(links: &[Link], is_expected: bool) -> Vec<Vec<usize>> {
             chain.push(place);
         }
     }
-    chains.push(chain);
-    let pairs = pairs(links);
-    let sure = chains.into_iter().flat_map(|chain| sure_chains(links, chain, &pairs));
-    sure.map(|chain| without_other_passes(links, chain, is_expected)).collect()
+    sure.each_of(&chain, &mut take);
 }
 
 /// Gives what loops over elements the size of the element-wise kernel right behind it, where both pass over memory for about as long:
@@ -123,59 +119,105 @@ fn pairs(links: &[Link]) -> HashMap<(u32, u32), usize> {
     counts
 }
 
-/// All of a chain where most of it works on data of one size; else the rows of kernels with the very same grid.
-fn sure_chains(links: &[Link], chain: Vec<usize>, pairs: &HashMap<(u32, u32), usize>) -> Vec<Vec<usize>> {
-    let largest = chain.iter().map(|place| links[*place].blocks).max().unwrap_or(0);
-    let is_elementwise = |link: &Link| link.role == Role::Elementwise;
-    let is_large = |place: &&usize| {
-        let link = &links[**place];
-        is_elementwise(link) && link.blocks.saturating_mul(ALIKE_RATIO) >= largest
-    };
-    let mut of_chain = chain.iter().map(|place| &links[*place]);
-    // Short kernels take what launching them takes, not passes over memory.
-    let has_passes = chain.iter().any(|place| links[*place].run_ns >= MIN_PASS_NS);
-    let has_sums = has_passes && of_chain.any(|link| link.role == Role::Reduction);
-    let least = if has_sums { MIN_SUMMED_CHAIN_COUNT } else { MIN_MIXED_CHAIN_COUNT };
-    if chain.iter().filter(is_large).count() >= least {
-        return vec![chain];
-    }
-    // Kernels that pass over the same memory may have grids for half as many elements a block.
-    let are_passes = |one: &Link, next: &Link| one.run_ns.min(next.run_ns) >= MIN_PASS_NS;
-    let is_like = |one: i64, next: i64| one.max(next) <= one.min(next).saturating_mul(HALVED_RATIO);
-    let is_same = |one: &usize, next: &usize| {
-        let (one, next) = (&links[*one], &links[*next]);
-        let is_same_size = one.blocks == next.blocks || are_passes(one, next) && is_like(one.blocks, next.blocks);
-        is_elementwise(one) && is_elementwise(next) && is_same_size
-    };
-    let is_pair = |same: &[usize]| {
-        let [one, next] = same else { return false };
-        let (one, next) = (&links[*one], &links[*next]);
-        let repeats = || pairs.get(&(one.name, next.name)).is_some_and(|count| *count >= MIN_PAIR_REPEAT_COUNT);
-        next.is_activation && are_passes(one, next) && repeats()
-    };
-    let is_chain = |same: &&[usize]| same.len() >= MIN_CHAIN_COUNT || same.len() == PAIR_COUNT && is_pair(same);
-    chain.chunk_by(is_same).filter(is_chain).map(<[usize]>::to_vec).collect()
+/// Tells which parts of what may be a chain are one.
+struct SureChains<'all> {
+    links: &'all [Link],
+    is_expected: bool,
+    /// What [`pairs`] gives, once it is asked for.
+    pairs: OnceCell<HashMap<(u32, u32), usize>>,
+    /// The last chain that was told without some of its passes.
+    without_passes: Vec<usize>,
 }
 
-/// A copy that takes longer than the kernels of its chain moves more than they work on, and copies that take longer than all of them are
-/// of other data. At best a copy is of a type twice as wide.
-fn without_other_passes(links: &[Link], mut chain: Vec<usize>, is_expected: bool) -> Vec<usize> {
-    let kernels = || chain.iter().map(|place| &links[*place]).filter(|link| !link.is_pass).map(|link| link.run_ns);
-    let longest_ns = kernels().max().unwrap_or(0);
-    let (most_ns, mut left_ns) =
-        if is_expected { (longest_ns, kernels().sum()) } else { (WIDER_RATIO * longest_ns, i64::MAX) };
-    chain.retain(|place| {
-        let link = &links[*place];
-        let stays = !link.is_pass || link.run_ns <= most_ns.min(left_ns);
-        left_ns -= if stays && link.is_pass { link.run_ns } else { 0 };
-        stays
-    });
-    chain
+impl SureChains<'_> {
+    /// All of a chain where most of it works on data of one size; else the rows of kernels with the very same grid.
+    fn each_of(&mut self, chain: &[usize], mut take: impl FnMut(&[usize])) {
+        // Most kernels stand alone.
+        if chain.len() < PAIR_COUNT {
+            return;
+        }
+        if self.is_of_one_size(chain) {
+            return take(self.without_other_passes(chain));
+        }
+        let links = self.links;
+        let is_same = |one: &usize, next: &usize| {
+            let (one, next) = (&links[*one], &links[*next]);
+            let is_same_size = one.blocks == next.blocks || are_passes(one, next) && is_like(one.blocks, next.blocks);
+            one.role == Role::Elementwise && next.role == Role::Elementwise && is_same_size
+        };
+        for same in chain.chunk_by(is_same) {
+            if same.len() >= MIN_CHAIN_COUNT || self.is_pair(same) {
+                take(self.without_other_passes(same));
+            }
+        }
+    }
+
+    fn is_of_one_size(&self, chain: &[usize]) -> bool {
+        if chain.len() < MIN_SUMMED_CHAIN_COUNT {
+            return false;
+        }
+        let of_chain = || chain.iter().map(|place| &self.links[*place]);
+        let largest = of_chain().map(|link| link.blocks).max().unwrap_or(0);
+        let is_large =
+            |link: &&Link| link.role == Role::Elementwise && link.blocks.saturating_mul(ALIKE_RATIO) >= largest;
+        // Short kernels take what launching them takes, not passes over memory.
+        let has_passes = || of_chain().any(|link| link.run_ns >= MIN_PASS_NS);
+        let has_sums = of_chain().any(|link| link.role == Role::Reduction) && has_passes();
+        let least = if has_sums { MIN_SUMMED_CHAIN_COUNT } else { MIN_MIXED_CHAIN_COUNT };
+        of_chain().filter(is_large).count() >= least
+    }
+
+    /// Whether some kernels of one size are two, of which the second is a function of each element, and come again.
+    fn is_pair(&self, same: &[usize]) -> bool {
+        let [one, next] = same else { return false };
+        let (one, next) = (&self.links[*one], &self.links[*next]);
+        let pairs = || self.pairs.get_or_init(|| pairs(self.links));
+        let repeats = || pairs().get(&(one.name, next.name)).is_some_and(|count| *count >= MIN_PAIR_REPEAT_COUNT);
+        next.is_activation && are_passes(one, next) && repeats()
+    }
+
+    /// A copy that takes longer than the kernels of its chain moves more than they work on, and copies that take longer than all of them
+    /// are of other data. At best a copy is of a type twice as wide.
+    fn without_other_passes<'of>(&'of mut self, chain: &'of [usize]) -> &'of [usize] {
+        let links = self.links;
+        if chain.iter().all(|place| !links[*place].is_pass) {
+            return chain;
+        }
+        let kernels = || chain.iter().map(|place| &links[*place]).filter(|link| !link.is_pass).map(|link| link.run_ns);
+        let longest_ns = kernels().max().unwrap_or(0);
+        let (most_ns, mut left_ns) =
+            if self.is_expected { (longest_ns, kernels().sum()) } else { (WIDER_RATIO * longest_ns, i64::MAX) };
+        let stays = |place: &&usize| {
+            let link = &links[**place];
+            let stays = !link.is_pass || link.run_ns <= most_ns.min(left_ns);
+            left_ns -= if stays && link.is_pass { link.run_ns } else { 0 };
+            stays
+        };
+        self.without_passes.clear();
+        self.without_passes.extend(chain.iter().filter(stays));
+        &self.without_passes
+    }
+}
+
+/// Whether two kernels last long enough to pass over memory.
+fn are_passes(one: &Link, next: &Link) -> bool {
+    one.run_ns.min(next.run_ns) >= MIN_PASS_NS
+}
+
+/// Whether two grids may be for the same memory: kernels that pass over it may work on half as many elements a block.
+fn is_like(one: i64, next: i64) -> bool {
+    one.max(next) <= one.min(next).saturating_mul(HALVED_RATIO)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn chains(links: &[Link], is_expected: bool) -> Vec<Vec<usize>> {
+        let mut chains = Vec::new();
+        each_chain(links, is_expected, |chain| chains.push(chain.to_vec()));
+        chains
+    }
 
     const fn kernel(name: u32, run_us: i64) -> Link {
         let role = Role::Elementwise;

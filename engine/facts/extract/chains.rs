@@ -11,7 +11,7 @@ use super::{Context, DeviceContext, operators};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
 use crate::replay::Role;
-use crate::replay::chains::{Link, MIN_PASS_NS, chains};
+use crate::replay::chains::{Link, MIN_PASS_NS, each_chain};
 use crate::timeline::columns::{Direction, KernelShape};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
@@ -42,16 +42,31 @@ struct Sums {
     spare_ns: i64,
     normalization_ns: i64,
     attention_ns: i64,
-    /// How much each form of chain has beyond its longest kernel, and how often it comes.
-    forms: HashMap<Vec<u32>, (i64, i64)>,
-    /// The form of the last one.
-    form: Vec<u32>,
-    /// What the names of kernels hold that tell layers.
-    marks: ByIndex<Marks>,
+    /// By the names of the kernels of each form.
+    forms: HashMap<Vec<u32>, Form>,
+    /// The names of the last one.
+    names: Vec<u32>,
 }
 
-/// What the name of a kernel holds.
-#[derive(Debug, Clone, Copy)]
+/// Chains of the same kernels.
+#[derive(Debug)]
+struct Form {
+    /// How long they run beyond the longest kernel of each.
+    spare_ns: i64,
+    count: i64,
+    /// What the names of any of the kernels hold.
+    marks: Marks,
+}
+
+impl Form {
+    fn new(timeline: &Timeline, names: &[u32]) -> Self {
+        let marks = names.iter().map(|name| Marks::of(timeline.name(*name)));
+        Self { spare_ns: 0, count: 0, marks: marks.fold(Marks::default(), Marks::or) }
+    }
+}
+
+/// What the name of a kernel holds that tells a layer.
+#[derive(Debug, Clone, Copy, Default)]
 struct Marks {
     is_reciprocal_root: bool,
     is_exponential: bool,
@@ -61,6 +76,13 @@ impl Marks {
     fn of(name: &str) -> Self {
         let is_exponential = name.contains("exp_kernel") || name.contains("cupy_exp_");
         Self { is_reciprocal_root: name.contains("rsqrt"), is_exponential }
+    }
+
+    const fn or(self, other: Self) -> Self {
+        Self {
+            is_reciprocal_root: self.is_reciprocal_root || other.is_reciprocal_root,
+            is_exponential: self.is_exponential || other.is_exponential,
+        }
     }
 }
 
@@ -72,10 +94,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         && device.passed(context).launch_count(context.timeline, is_of_role) > 0
     {
         for (_, stream) in streams(context, device).iter() {
-            for chain in chains(&stream.links, true) {
-                sums.add(context, &stream.links, &chain);
+            each_chain(&stream.links, true, |chain| {
+                sums.add(context.timeline, &stream.links, chain);
                 chained.extend(stream.ops.iter().flat_map(|ops| chain.iter().filter_map(|place| ops.get(*place))));
-            }
+            });
         }
     }
     sums.set(context, facts);
@@ -110,10 +132,18 @@ fn streams(context: &Context<'_>, device: &DeviceContext) -> ByIndex<Stream> {
     let links = Links::new(context, device);
     let mut optimizer = context.optimizer_steps().follow();
     let holds_operators = timeline.ranges.hold_operators();
-    let new = || Stream { ops: holds_operators.then(Vec::new), ..Stream::default() };
+    let new = |stream: u32| {
+        let most = device.passed(context).stream(stream).count;
+        Stream {
+            links: Vec::with_capacity(most),
+            ops: holds_operators.then(|| Vec::with_capacity(most)),
+            ..Stream::default()
+        }
+    };
     let mut streams: ByIndex<Stream> = ByIndex::default();
     for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
-        let stream = streams.of(op.stream(timeline), new);
+        let index = op.stream(timeline);
+        let stream = streams.of(index, || new(index));
         let link = links.of(op);
         let may_join = matches!(link.role, Role::Elementwise | Role::LoopingElementwise | Role::Join | Role::Reduction);
         if link.is_pass || may_join && !optimizer.launched(timeline, op) {
@@ -184,64 +214,50 @@ impl<'all> Links<'all> {
 }
 
 impl Sums {
-    fn add(&mut self, context: &Context<'_>, links: &[Link], chain: &[usize]) {
-        let of_chain = || chain.iter().filter_map(|place| links.get(*place));
-        let kernels = || of_chain().filter(|link| link.name != NONE);
-        let longest_ns = of_chain().map(|link| link.run_ns).max().unwrap_or(0);
-        let ns = of_chain().map(|link| link.run_ns).fold(0, i64::saturating_add);
-        if kernels().count() < 2 {
+    fn add(&mut self, timeline: &Timeline, links: &[Link], chain: &[usize]) {
+        let (mut ns, mut longest_ns, mut reduction_count, mut kernel_reduction_count) = (0_i64, 0, 0, 0);
+        self.names.clear();
+        for link in chain.iter().filter_map(|place| links.get(*place)) {
+            ns = ns.saturating_add(link.run_ns);
+            longest_ns = longest_ns.max(link.run_ns);
+            let is_reduction = link.role == Role::Reduction;
+            reduction_count += i64::from(is_reduction);
+            if link.name != NONE {
+                kernel_reduction_count += i64::from(is_reduction);
+                self.names.push(link.name);
+            }
+        }
+        if self.names.len() < 2 {
             return;
         }
         self.count += 1;
-        self.kernel_count += kernels().count() as i64;
-        self.reduction_count += kernels().filter(|link| link.role == Role::Reduction).count() as i64;
+        self.kernel_count += self.names.len() as i64;
+        self.reduction_count += kernel_reduction_count;
         self.ns = self.ns.saturating_add(ns);
         // Short kernels take what launching them takes.
         if longest_ns >= MIN_PASS_NS {
             self.spare_ns = self.spare_ns.saturating_add(ns - longest_ns);
         }
-        match self.layer(context, links, chain) {
+        // Steps repeat: nearly all forms are known.
+        let form = match self.forms.get_mut(&self.names) {
+            Some(known) => known,
+            None => self.forms.entry(self.names.clone()).or_insert_with(|| Form::new(timeline, &self.names)),
+        };
+        form.spare_ns = form.spare_ns.saturating_add(ns - longest_ns);
+        form.count += 1;
+        match layer((links, chain), form.marks, reduction_count) {
             Layer::Normalization => self.normalization_ns += ns,
             Layer::Attention => self.attention_ns += ns,
             Layer::Other => {}
         }
-        self.form.clear();
-        self.form.extend(kernels().map(|link| link.name));
-        let known = match self.forms.get_mut(&self.form) {
-            Some(known) => known,
-            None => self.forms.entry(self.form.clone()).or_default(),
-        };
-        *known = (known.0.saturating_add(ns - longest_ns), known.1 + 1);
-    }
-
-    /// What layer a chain is, by names.
-    fn layer(&mut self, context: &Context<'_>, links: &[Link], chain: &[usize]) -> Layer {
-        let (mut is_reciprocal_root, mut is_exponential, mut reduction_count) = (false, false, 0);
-        for link in chain.iter().filter_map(|place| links.get(*place)) {
-            reduction_count += usize::from(link.role == Role::Reduction);
-            if link.name != NONE {
-                let marks = *self.marks.of(link.name, || Marks::of(context.timeline.name(link.name)));
-                is_reciprocal_root |= marks.is_reciprocal_root;
-                is_exponential |= marks.is_exponential;
-            }
-        }
-        if is_reciprocal_root && reduction_count > 0 {
-            return Layer::Normalization;
-        }
-        let first = chain.first().copied().unwrap_or(0);
-        let after = chain.last().map_or(0, |last| last + 1);
-        let is_softmax = is_exponential && reduction_count >= 2;
-        let before = links.get(..first).unwrap_or_default().iter().rev();
-        let after = links.get(after..).unwrap_or_default().iter();
-        if is_softmax && is_product_near(before) && is_product_near(after) { Layer::Attention } else { Layer::Other }
     }
 
     fn set(&self, context: &Context<'_>, facts: &mut Entity) {
         facts.set("chain_count", self.count);
         let timeline = context.timeline;
         let names = |form: &[u32]| form.iter().map(|name| timeline.name(*name)).collect::<Vec<_>>();
-        let main = self.forms.iter().max_by_key(|(form, (ns, _))| (*ns, Reverse(names(form))));
-        let Some((form, (_, repeat_count))) = main else { return };
+        let main = self.forms.iter().max_by_key(|(form, of)| (of.spare_ns, Reverse(names(form))));
+        let Some((form, Form { count: repeat_count, .. })) = main else { return };
         facts.set("chain_kernel_count", self.kernel_count);
         facts.set("chain_reduction_count", self.reduction_count);
         facts.set("chain_sum_ns", self.ns);
@@ -256,6 +272,21 @@ impl Sums {
         facts.set("chain_kernels", told.join(", "));
         facts.set("chain_kernels_repeat_count", *repeat_count);
     }
+}
+
+/// What layer a chain is, by what the names of its kernels hold.
+fn layer((links, chain): (&[Link], &[usize]), marks: Marks, reduction_count: i64) -> Layer {
+    if marks.is_reciprocal_root && reduction_count > 0 {
+        return Layer::Normalization;
+    }
+    if !marks.is_exponential || reduction_count < 2 {
+        return Layer::Other;
+    }
+    let first = chain.first().copied().unwrap_or(0);
+    let after = chain.last().map_or(0, |last| last + 1);
+    let before = links.get(..first).unwrap_or_default().iter().rev();
+    let after = links.get(after..).unwrap_or_default().iter();
+    if is_product_near(before) && is_product_near(after) { Layer::Attention } else { Layer::Other }
 }
 
 /// Whether a matrix product comes first, but for a copy or two of its operands.

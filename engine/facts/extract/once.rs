@@ -103,6 +103,8 @@ impl OfShape {
 /// The work of one stream.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct OfStream {
+    /// How many operations that is.
+    pub(super) count: usize,
     /// The thread that asks for it first.
     pub(super) first_thread: Option<u32>,
     /// Whether several threads ask for it.
@@ -117,8 +119,10 @@ impl Context<'_> {
         let timeline = self.timeline;
         let threads = self.threads_of(process).iter();
         threads.flat_map(|thread| self.calls.of_thread(*thread)).copied().filter(move |call| {
-            let interval = timeline.api.times.at(*call as usize);
-            window.is_none_or(|window| interval.start < window.end && interval.end > window.start)
+            window.is_none_or(|window| {
+                let interval = timeline.api.times.at(*call as usize);
+                interval.start < window.end && interval.end > window.start
+            })
         })
     }
 
@@ -279,6 +283,7 @@ impl Passed {
     fn add_work(&mut self, stream: u32, thread: Option<u32>, is_compute: bool) {
         let last = self.streams.len() - 1;
         let of_stream = &mut self.streams[(stream as usize).min(last)];
+        of_stream.count += 1;
         of_stream.has_compute |= is_compute;
         let Some(thread) = thread.filter(|thread| of_stream.first_thread != Some(*thread)) else { return };
         of_stream.has_several_threads |= of_stream.first_thread.is_some();

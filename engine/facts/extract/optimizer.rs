@@ -202,7 +202,11 @@ impl Following<'_> {
 
     /// In which of them an operation was launched.
     pub(super) fn step_of(&mut self, timeline: &Timeline, op: Op) -> Option<Step> {
-        let call = op.call(timeline).filter(|_| !self.steps.by_thread.is_empty())?;
+        // Most recordings mark none.
+        if self.steps.by_thread.is_empty() {
+            return None;
+        }
+        let call = op.call(timeline)?;
         let thread = timeline.api.thread.get(call as usize).copied().unwrap_or(NONE);
         let at = timeline.api.times.start(call as usize);
         let tells = |known: &Known| known.thread == thread && known.during.start <= at && at < known.during.end;

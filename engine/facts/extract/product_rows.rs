@@ -22,7 +22,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if products.map(|(of, _)| of.launch_count).sum::<i64>() < MIN_REPEAT_COUNT as i64 {
         return;
     }
-    let streams = streams(timeline, device);
+    let streams = streams(context, device);
     // There is a product in each turn.
     let has_enough = |names: &[NameId]| {
         names.iter().filter(|name| is_product(**name)).take(MIN_REPEAT_COUNT).count() == MIN_REPEAT_COUNT
@@ -47,7 +47,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 }
 
 /// The kernels of each stream that no backward pass launches, in the order of the streams.
-fn streams(timeline: &Timeline, device: &DeviceContext) -> Vec<(u32, Vec<NameId>)> {
+fn streams(context: &Context<'_>, device: &DeviceContext) -> Vec<(u32, Vec<NameId>)> {
+    let timeline = context.timeline;
     let backward = backward_threads(timeline);
     let is_backward =
         |call: u32| timeline.api.thread.get(call as usize).is_some_and(|thread| backward.contains(thread));
@@ -56,7 +57,9 @@ fn streams(timeline: &Timeline, device: &DeviceContext) -> Vec<(u32, Vec<NameId>
         let Some(name) = kernel_name(timeline, op) else { continue };
         // Mostly there are no such threads, and then nothing is asked of the call.
         if backward.is_empty() || !op.call(timeline).is_some_and(is_backward) {
-            streams.of(op.stream(timeline), Vec::new).push(name);
+            let stream = op.stream(timeline);
+            let room = || Vec::with_capacity(device.passed(context).stream(stream).count);
+            streams.of(stream, room).push(name);
         }
     }
     let mut streams = streams.into_list();

@@ -6,7 +6,7 @@ use foldhash::HashMap;
 
 use super::super::Role;
 use super::super::attention::{WrittenOut, is_of_heads, written_out};
-use super::super::chains::{Link, PAIR_COUNT, chains};
+use super::super::chains::{Link, PAIR_COUNT, each_chain};
 use super::super::model::{Play, What, Why};
 use super::super::record::Op;
 use super::super::setting::Setting;
@@ -326,12 +326,14 @@ impl<'model> Play<'model> {
                 is_pass: is_pass(row),
             }
         };
-        let of_stream = |ops: &'model [u32]| {
+        let mut found = Vec::new();
+        for ops in self.model.by_stream() {
             let links: Vec<Link> = ops.iter().map(link).collect();
-            let found = chains(&links, extent == Extent::Expected);
-            found.into_iter().map(move |chain| chain.into_iter().map(|place| ops[place]).collect())
-        };
-        self.model.by_stream().iter().flat_map(|ops| of_stream(ops)).collect()
+            each_chain(&links, extent == Extent::Expected, |chain| {
+                found.push(chain.iter().map(|place| ops[*place]).collect());
+            });
+        }
+        found
     }
 
     /// What a plain fix hides, it hides beside what the device computes with no communication beside it: more than that is hidden
