@@ -26,7 +26,7 @@ pub(super) fn usual_ns(timeline: &Timeline, classes: &[ApiClass], calls: &[u32])
     let class_of = |name: u32| classes.get(name as usize).copied().unwrap_or(ApiClass::Other);
     let mut last_end = None;
     let mut longest = 0;
-    let mut holes = Vec::new();
+    let mut holes = Vec::with_capacity(calls.len());
     for call in calls {
         let Interval { start, end } = timeline.api.times.at(*call as usize);
         let class = timeline.api.name.get(*call as usize).map_or(ApiClass::Other, |name| class_of(*name));

@@ -54,15 +54,26 @@ fn mark_first_launches(timeline: &Timeline, class: &[ApiClass], activity: &mut [
     let kernels = &timeline.kernels;
     let launches = (0..).zip(class).filter(|(_, class)| **class == ApiClass::Launch).map(|(name, _)| name);
     let graphs: HashSet<NameId> = launches.filter(|name| is_graph_launch(timeline.name(*name))).collect();
-    for ((call, stream), kernel) in kernels.ops.call.iter().zip(&kernels.ops.stream).zip(0..) {
+    // By what is launched: the process that launched it last, and when some launch of it there began. Few are earlier.
+    let mut known: Vec<Option<(u32, i64)>> = vec![None; kernels.shapes.len()];
+    for ((call, stream), shape) in kernels.ops.call.iter().zip(&kernels.ops.stream).zip(&kernels.shape) {
         // The launch of a graph takes its time for each of the many kernels in it, whenever it is.
         let is_graph = || timeline.api.name.get(*call as usize).is_some_and(|name| graphs.contains(name));
         if *call == NONE || is_graph() {
             continue;
         }
         let process = timeline.streams.get(*stream as usize).map_or(NONE, |stream| stream.process);
-        let earliest = first.entry((process, kernels.shape_of(kernel).full_name)).or_insert(*call);
-        if start_of(*call) < start_of(*earliest) {
+        let start = start_of(*call);
+        let known = known.get_mut(*shape as usize);
+        if known.as_ref().is_some_and(|known| known.is_some_and(|(of, earlier)| of == process && earlier <= start)) {
+            continue;
+        }
+        if let Some(known) = known {
+            *known = Some((process, start));
+        }
+        let full_name = kernels.shapes.get(*shape as usize).map_or(NONE, |shape| shape.full_name);
+        let earliest = first.entry((process, full_name)).or_insert(*call);
+        if start < start_of(*earliest) {
             *earliest = *call;
         }
     }

@@ -72,28 +72,32 @@ struct Content {
 #[derive(Debug)]
 struct Symbols {
     of: HashMap<Content, u32>,
-    /// The content that was asked about last for each of some values: kernels come in rows of the same few.
-    last: [Option<(Content, u32)>; 64],
+    /// The numbers of kernels by their shape, each with the kind of the operation: `None` of those not yet met.
+    of_shapes: Vec<Option<(OpKind, u32)>>,
     names: Vec<u32>,
 }
 
-impl Default for Symbols {
-    fn default() -> Self {
-        Self { of: HashMap::default(), last: [None; 64], names: Vec::new() }
-    }
-}
-
 impl Symbols {
-    fn of(&mut self, content: Content, name: impl FnOnce() -> u32) -> u32 {
-        let place = content.what as usize % self.last.len();
-        if let Some((_, symbol)) = self.last[place].filter(|(last, _)| *last == content) {
+    fn new(timeline: &Timeline) -> Self {
+        Self { of: HashMap::default(), of_shapes: vec![None; timeline.kernels.shapes.len()], names: Vec::new() }
+    }
+
+    /// Of an operation; [`NONE`] where it counts in no sequence.
+    fn of(&mut self, timeline: &Timeline, op: Op) -> u32 {
+        let is_kernel = matches!(op.kind, OpKind::Kernel | OpKind::Communication);
+        let shape = timeline.kernels.shape.get(op.index as usize).filter(|_| is_kernel).map(|shape| *shape as usize);
+        let known = shape.and_then(|shape| *self.of_shapes.get(shape)?);
+        if let Some((_, symbol)) = known.filter(|(kind, _)| *kind == op.kind) {
             return symbol;
         }
+        let Some(content) = content(timeline, op) else { return NONE };
         let symbol = *self.of.entry(content).or_insert_with(|| {
-            self.names.push(name());
+            self.names.push(name_of(timeline, op));
             self.names.len() as u32 - 1
         });
-        self.last[place] = Some((content, symbol));
+        if let Some(known) = shape.and_then(|shape| self.of_shapes.get_mut(shape)) {
+            *known = Some((op.kind, symbol));
+        }
         symbol
     }
 }
@@ -119,7 +123,7 @@ struct OfProcess {
 impl OfProcess {
     fn new(timeline: &Timeline, device: &DeviceOps, process: u32, has_calls: bool) -> Self {
         let mut counts = vec![0; timeline.processes.len() + 1];
-        let mut symbols = Symbols::default();
+        let mut symbols = Symbols::new(timeline);
         let mut list: Vec<Launch> = Vec::with_capacity(device.all_ops().size_hint().0);
         let mut uncalled: Vec<Interval> = Vec::new();
         for op in device.in_window() {
@@ -137,7 +141,7 @@ impl OfProcess {
                 }
                 _ => continue,
             };
-            let symbol = content(timeline, op).map_or(NONE, |content| symbols.of(content, || name_of(timeline, op)));
+            let symbol = symbols.of(timeline, op);
             let length_ns = u32::try_from(op.interval().len_ns()).unwrap_or(u32::MAX);
             list.push(Launch { at, start: op.start, length_ns, symbol, is_kernel: op.kind.is_kernel() });
         }
@@ -163,18 +167,21 @@ impl OfProcess {
         if !list.is_sorted_by_key(|launch: &Launch| launch.at) {
             list.sort_by_key(|launch| launch.at);
         }
-        let first_ns = list.iter().map(|launch| launch.start).min()?;
+        let mut first_ns = list.first()?.start;
+        let (mut at, mut work_ns) = (Vec::with_capacity(list.len()), Vec::with_capacity(list.len() + 1));
+        let mut sum_ns = 0;
+        work_ns.push(sum_ns);
+        for launch in &list {
+            at.push(launch.at);
+            sum_ns += i64::from(launch.length_ns);
+            work_ns.push(sum_ns);
+            first_ns = first_ns.min(launch.start);
+        }
         let earlier = uncalled.iter().filter(|op| op.start < first_ns).map(|op| op.end);
         let earlier_until_ns = earlier.max().unwrap_or(i64::MIN);
-        let mut work_ns = Vec::with_capacity(list.len() + 1);
-        work_ns.push(0);
-        for launch in &list {
-            work_ns.push(work_ns[work_ns.len() - 1] + i64::from(launch.length_ns));
-        }
         let window = device.window;
         let is_cut = device.all_ops().next().is_some_and(|first| first.start < window.start);
         let begin_ns = if is_cut { window.start } else { device.asked_from_ns };
-        let at = list.iter().map(|launch| launch.at).collect();
         Some(Launches { list, at, work_ns, process, window, begin_ns, earlier_until_ns, names: symbols.names })
     }
 }
@@ -256,6 +263,7 @@ impl Launches {
 }
 
 /// When an operation's call began, and the process that made it.
+#[inline]
 fn launched_at(timeline: &Timeline, op: Op) -> Option<(i64, u32)> {
     let call = op.call(timeline)? as usize;
     let thread = timeline.api.thread.get(call).copied().unwrap_or(NONE);

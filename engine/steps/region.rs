@@ -32,21 +32,24 @@ pub(super) fn find(timeline: &Timeline, launches: &Launches) -> Option<Steps> {
 
 /// From each start of the profiler to the next stop, in time order; to the end where none follows.
 pub(super) fn regions(timeline: &Timeline, process: u32) -> Vec<Interval> {
-    let is_called = |names: [&str; 2]| names.map(|name| timeline.names.find(name));
-    let (starts, stops) =
-        (is_called(["cudaProfilerStart", "cuProfilerStart"]), is_called(["cudaProfilerStop", "cuProfilerStop"]));
-    if starts == [None; 2] {
+    let names = |names: [&str; 2]| names.map(|name| timeline.names.find(name).unwrap_or(NONE));
+    let starts = names(["cudaProfilerStart", "cuProfilerStart"]);
+    let stops = names(["cudaProfilerStop", "cuProfilerStop"]);
+    if starts == [NONE; 2] {
         return Vec::new();
     }
-    let mut marks = Vec::new();
-    for (index, name) in timeline.api.name.iter().enumerate() {
-        let (is_start, is_stop) = (starts.contains(&Some(*name)), stops.contains(&Some(*name)));
-        let of = || timeline.api.thread.get(index).map_or(NONE, |thread| process_of(timeline, *thread));
-        if (is_start || is_stop) && of() == process {
-            let call = timeline.api.times.at(index);
-            marks.push(if is_start { (call.end, true) } else { (call.start, false) });
-        }
-    }
+    // Among a million calls there are a few of them.
+    let [one, other] = starts;
+    let [stop, other_stop] = stops;
+    let is_mark = |name: u32| name == one || name == other || name == stop || name == other_stop;
+    let calls = timeline.api.name.iter().enumerate().filter(|(_, name)| **name != NONE && is_mark(**name));
+    let of = |call: usize| timeline.api.thread.get(call).map_or(NONE, |thread| process_of(timeline, *thread));
+    let own = calls.filter(|(call, _)| of(*call) == process);
+    let mark = |(call, name): (usize, &u32)| {
+        let times = timeline.api.times.at(call);
+        if starts.contains(name) { (times.end, true) } else { (times.start, false) }
+    };
+    let mut marks: Vec<(i64, bool)> = own.map(mark).collect();
     marks.sort_unstable();
     let mut regions: Vec<Interval> = Vec::new();
     let mut open: Option<i64> = None;

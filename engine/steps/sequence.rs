@@ -249,7 +249,8 @@ impl Text {
         let gaps: Vec<i64> =
             places.windows(2).map(|pair| letters_before(&pair[1]) - letters_before(&pair[0])).collect();
         let usual = median(gaps.iter().copied());
-        let is_alike = |gap: i64| differs_by(gap, usual) <= ALIKE_SHARE;
+        let most = most_apart(usual, ALIKE_SHARE);
+        let is_alike = |gap: i64| gap.abs_diff(usual) <= most;
         let (first, last) = longest_run(&gaps, usual, is_alike)?;
         let alike_count = gaps[first..last].iter().filter(|gap| is_alike(**gap)).count();
         let odd_count = last - first - alike_count;
@@ -265,7 +266,8 @@ impl Text {
         {
             return None;
         }
-        let odd_count = gaps[first..last].iter().filter(|gap| differs_by(**gap, usual) > STRUCTURE_SHARE).count();
+        let most = most_apart(usual, STRUCTURE_SHARE);
+        let odd_count = gaps[first..last].iter().filter(|gap| gap.abs_diff(usual) > most).count();
         let same_share = self.same_share(&places[first..=last]);
         let pause_ns = pause_ns(launches.all(), &places[first..=last]);
         let first_place = places[first];
@@ -322,8 +324,11 @@ const fn scattered(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-fn differs_by(gap: i64, usual: i64) -> f64 {
-    (gap - usual).abs() as f64 / usual.max(1) as f64
+/// How far a number of letters may be from the usual one to differ by no more than a share: each of many is held against that.
+fn most_apart(usual: i64, share: f64) -> u64 {
+    let usual = usual.max(1) as f64;
+    let about = (share * usual) as u64 + 1;
+    (0..=about).rev().find(|apart| *apart as f64 / usual <= share).unwrap_or(0)
 }
 
 /// The stretch of gaps that are alike, with few others among them: that with the largest sum of 1 for one that is and a cost
