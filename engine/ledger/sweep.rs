@@ -51,6 +51,13 @@ pub struct Part<'all> {
     previous: Option<Op>,
 }
 
+impl Part<'_> {
+    /// How many operations there are, at most.
+    pub const fn op_count(&self) -> usize {
+        self.ops.len()
+    }
+}
+
 /// Parts are no more than this, and hold so many operations each.
 const MAX_PARTS: usize = 8;
 const LEAST_PART: usize = 1 << 16;

@@ -55,6 +55,7 @@ pub struct Kernels {
 
 impl Kernels {
     /// What was launched as the kernel at an index.
+    #[inline]
     pub fn shape_of(&self, index: u32) -> KernelShape {
         let shape = self.shape.get(index as usize).and_then(|shape| self.shapes.get(*shape as usize));
         shape.copied().unwrap_or_default()

@@ -63,6 +63,12 @@ impl Union {
         }
     }
 
+    /// Makes room for so many more parts.
+    pub fn reserve(&mut self, count: usize) {
+        self.parts.reserve(count);
+        self.before.reserve(count / BLOCK + 1);
+    }
+
     /// Adds another whose first part does not start before the last one of this.
     pub fn append(&mut self, other: Self) {
         let Some(last) = self.parts.last() else {

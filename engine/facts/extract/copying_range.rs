@@ -4,7 +4,6 @@
 use super::DeviceContext;
 use super::projection::Folded;
 use crate::facts::Entity;
-use crate::ledger::OpKind;
 use crate::timeline::columns::Direction;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
@@ -25,14 +24,10 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, folded: &Fold
         return;
     }
     let (count, range) = (times.len(), Union::of(times));
-    let within = |kind: fn(OpKind) -> bool, is_meant: &dyn Fn(u32) -> bool| {
-        let ops = device.ops.in_window().filter(|op| kind(op.kind) && is_meant(op.index));
-        Union::of(ops.map(|op| op.interval())).common_ns(&range)
-    };
-    let is_kernel = |kind: OpKind| matches!(kind, OpKind::Kernel | OpKind::Graph | OpKind::Communication);
-    let kernels_ns = within(is_kernel, &|_| true);
-    let to_host = |copy: u32| timeline.copies.direction[copy as usize] == Direction::DeviceToHost;
-    let copies_ns = within(|kind| kind == OpKind::Copy, &to_host);
+    let kernels_ns = device.tally.kernels_run.common_ns(&range);
+    let is_to_host = |copy: u32| timeline.copies.direction[copy as usize] == Direction::DeviceToHost;
+    let to_host = device.ops.copies_in_window().filter(|copy| is_to_host(copy.index));
+    let copies_ns = Union::of(to_host.map(|copy| copy.interval())).common_ns(&range);
     let range_ns = range.len_ns();
     let is_little = kernels_ns as f64 <= MOST_KERNEL_SHARE * range_ns as f64;
     if range_ns > 0 && is_little && copies_ns as f64 >= LEAST_COPY_SHARE * range_ns as f64 {

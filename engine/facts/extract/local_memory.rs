@@ -3,6 +3,7 @@
 use foldhash::HashMap;
 
 use super::DeviceContext;
+use super::by_index::ByIndex;
 use crate::timeline::{NameId, Timeline};
 
 /// Local memory is held for so many threads of each SM, also where fewer can be resident.
@@ -43,24 +44,35 @@ pub(super) fn per_thread_bytes(timeline: &Timeline, device: &DeviceContext) -> H
     let column = &timeline.kernels.local_memory_kib;
     let sm_count = device.properties(timeline).and_then(|known| known.sm_count).filter(|count| *count > 0);
     let Some(sm_count) = sm_count.filter(|_| column.iter().any(|kib| *kib > 0)) else { return HashMap::default() };
-    let mut followed: HashMap<NameId, Followed> = HashMap::default();
-    // By process and context: the kernel before.
-    let mut last: HashMap<(u32, i64), (NameId, u32)> = HashMap::default();
+    let mut followed: ByIndex<Followed> = ByIndex::default();
+    // By context: the kernel before.
+    let contexts = contexts(timeline);
+    let mut last: ByIndex<Option<(NameId, u32)>> = ByIndex::default();
     for op in device.ops.in_window().filter(|op| op.kind.is_kernel()) {
         let Some(kib) = column.get(op.index as usize).copied().filter(|kib| *kib > 0) else { continue };
-        let Some(stream) = timeline.streams.get(op.stream(timeline) as usize) else { continue };
+        let Some(context) = contexts.get(op.stream(timeline) as usize) else { continue };
         let name = timeline.kernels.shape_of(op.index).name;
-        let before = last.insert((stream.process, stream.context), (name, kib));
+        let before = last.of(*context, || None).replace((name, kib));
         if let Some((before, own_kib)) = before.filter(|(before, _)| *before != name) {
-            followed.entry(before).or_insert(Followed::NONE).add(own_kib, kib);
+            followed.of(before, || Followed::NONE).add(own_kib, kib);
         }
     }
     let threads = sm_count.saturating_mul(THREADS_OF_SM);
-    let own = followed.into_iter().filter_map(|(name, followed)| {
+    let own = followed.into_list().into_iter().filter_map(|(name, followed)| {
         let bytes = i64::from(followed.own_kib()?) * KIB / threads;
         (bytes > 0).then_some((name, bytes))
     });
     own.collect()
+}
+
+/// The number of the context of each stream.
+fn contexts(timeline: &Timeline) -> Vec<u32> {
+    let mut numbers: HashMap<(u32, i64), u32> = HashMap::default();
+    let streams = timeline.streams.iter().map(|stream| {
+        let next = numbers.len() as u32;
+        *numbers.entry((stream.process, stream.context)).or_insert(next)
+    });
+    streams.collect()
 }
 
 #[cfg(test)]

@@ -150,6 +150,8 @@ impl<'all> Measure<'all> {
     pub(super) fn part(&self, part: Part<'_>, mut idle: impl FnMut(Stretch)) -> Tally {
         let Self { timeline, shapes, .. } = *self;
         let mut tally = Tally { start_up: self.start_up, ..Tally::default() };
+        tally.busy.reserve(part.op_count());
+        tally.kernels_run.reserve(part.op_count());
         sweep(timeline, part, |moment| {
             let shape = moment.owner.and_then(|owner| launch_shape(timeline, shapes, owner));
             tally.account(timeline, moment, shape);
@@ -170,7 +172,11 @@ impl<'all> Measure<'all> {
 
     /// Of a device, from the parts of its window in time order.
     pub(super) fn whole(&self, device: &DeviceOps, parts: impl IntoIterator<Item = Tally>) -> Tally {
-        let mut tally = parts.into_iter().reduce(Tally::followed_by).unwrap_or_default();
+        let mut parts = parts.into_iter();
+        let mut tally = parts.next().unwrap_or_default();
+        let later: Vec<Tally> = parts.collect();
+        tally.make_room(&later);
+        let mut tally = later.into_iter().fold(tally, Tally::followed_by);
         tally.sums[Account::Window] = device.window.len_ns();
         let kernels = device.in_window().filter(|op| op.kind == OpKind::Kernel);
         let whole = kernels.map(|op| op.interval()).filter(|interval| interval.clip(device.window) == *interval);
@@ -183,6 +189,13 @@ impl<'all> Measure<'all> {
 }
 
 impl Tally {
+    /// Makes room for the parts that follow, in what grows with the work.
+    fn make_room(&mut self, later: &[Self]) {
+        let count_of = |union: fn(&Self) -> &Union| later.iter().map(|part| union(part).parts().len()).sum();
+        self.busy.reserve(count_of(|part| &part.busy));
+        self.kernels_run.reserve(count_of(|part| &part.kernels_run));
+    }
+
     /// Takes in the part of the window that follows, before which the device is idle.
     fn followed_by(mut self, next: Self) -> Self {
         for (account, sum) in self.sums.iter_mut() {

@@ -264,10 +264,16 @@ fn upload_call(timeline: &Timeline, op: Op) -> Option<Interval> {
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
     let Some(sm_count) = device.properties(timeline).and_then(|known| known.sm_count) else { return };
-    let waits = device.waits(context);
-    let calls = Calls::new(timeline, device, &waits);
     let kind = |stream: u32| timeline.streams.get(stream as usize).map(|stream| stream.kind);
     let mut turns = ByCause::default();
+    // Turns are those of several streams.
+    let streams = (0_u32..).zip(&device.passed(context).streams);
+    let used = streams.filter(|(stream, of)| of.count > 0 && kind(*stream) != Some(StreamKind::Default));
+    if used.count() < 2 {
+        return turns.set(facts);
+    }
+    let waits = device.waits(context);
+    let calls = Calls::new(timeline, device, &waits);
     let mut group = Group::default();
     let (mut has_legacy_between, mut legacy_upload, mut busy_until) = (false, None, i64::MIN);
     let mut all_until = i64::MAX;
