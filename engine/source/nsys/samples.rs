@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use foldhash::HashMap;
 use rusqlite::Connection;
 
 use super::database::Schema;
@@ -45,7 +46,7 @@ type FrameKey = (Option<i64>, Option<i64>);
 /// Every function that the stacks name, in the order in which they are first seen.
 #[derive(Default)]
 struct Frames {
-    indices: BTreeMap<FrameKey, u32>,
+    indices: HashMap<FrameKey, u32>,
     list: Vec<FrameKey>,
 }
 
@@ -171,14 +172,21 @@ fn chains(
     by_id.dedup_by_key(|(id, _)| *id);
     let (mut rows, mut frames) = (Vec::new(), Frames::default());
     let columns = ["id", "stackDepth", "symbol", "module", "unresolved"];
+    // The rows of a stack follow each other: what they are of is looked for once.
+    let mut last: Option<(i64, u32)> = None;
+    let mut sample_of = |id: i64| {
+        if last.is_none_or(|(known, _)| known != id) {
+            last = by_id.binary_search_by_key(&id, |(id, _)| *id).ok().map(|index| by_id[index]);
+        }
+        last.map(|(_, sample)| sample)
+    };
     schema.each(db, &schema.select(tables.chains, &columns), limits.rows, |cells| {
-        let index_of = |id: i64| by_id.binary_search_by_key(&id, |(id, _)| *id).ok();
         let depth = cells.int(1).and_then(|depth| u32::try_from(depth).ok());
         let depth = depth.filter(|depth| (*depth as usize) < MAX_STACK_FRAME_COUNT);
-        if let (Some(index), Some(depth)) = (cells.int(0).and_then(index_of), depth) {
+        if let (Some(sample), Some(depth)) = (cells.int(0).and_then(&mut sample_of), depth) {
             let is_named = cells.int(4).unwrap_or(0) == 0;
             let frame = frames.index((cells.int(2).filter(|_| is_named), cells.int(3)));
-            rows.push(Row { sample: by_id[index].1, depth, frame });
+            rows.push(Row { sample, depth, frame });
         }
     })?;
     Ok((rows, frames.list))
