@@ -9,12 +9,13 @@ use super::by_thread::ByThread;
 use super::compiling::{CodeStretches, CodeWork};
 use super::first::FirstOf;
 use super::laid_out::{LaidOut, Shared};
+use super::rows::{Source, Table};
 use super::{dispatch, marks};
 use crate::timeline::api::{ApiClass, classify};
 use crate::timeline::columns::OverheadKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
-use crate::timeline::{NONE, NameId, Timeline, Times};
+use crate::timeline::{NONE, NameId, Timeline};
 
 /// Host code between two API calls closer than this counts as launching, whatever it is.
 pub const LAUNCH_GAP_NS: i64 = 50_000;
@@ -165,8 +166,9 @@ impl Calls {
     }
 
     fn kept(&self, timeline: &Timeline, thread: u32) -> Option<&LaidOut> {
-        self.shared.of(thread, self.most_stretches(thread), || {
-            let mut laid_out = LaidOut::default();
+        let most = self.most_stretches(thread);
+        self.shared.of(thread, most, || {
+            let mut laid_out = LaidOut::with_capacity(most);
             let layout = self.layout(timeline, thread);
             let all = Interval::new(layout.begins, i64::MAX);
             layout.run(all, |part, activity, name| laid_out.push(part, activity, name));
@@ -236,53 +238,6 @@ const fn activity_of(class: ApiClass) -> Activity {
 
 /// Something that a thread is in, until it ends.
 type Inside = (i64, Reverse<i64>, NameId);
-
-/// Which table a source reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Table {
-    ApiCalls,
-    OsCalls,
-    Overheads,
-    OffCpu,
-    Code,
-}
-
-/// A source of intervals by start.
-struct Source<'calls> {
-    table: Table,
-    times: &'calls Times,
-    /// The rows of the table to read.
-    rows: &'calls [u32],
-    next: usize,
-    /// The interval of the next one.
-    next_interval: Option<Interval>,
-    /// When that begins; `i64::MAX` when there is none.
-    next_start: i64,
-}
-
-impl<'calls> Source<'calls> {
-    fn new(table: Table, times: &'calls Times, rows: &'calls [u32]) -> Self {
-        let mut source = Self { table, times, rows, next: 0, next_interval: None, next_start: i64::MAX };
-        source.find_next();
-        source
-    }
-
-    fn next_row(&self) -> Option<usize> {
-        self.rows.get(self.next).map(|row| *row as usize)
-    }
-
-    fn find_next(&mut self) {
-        self.next_interval = self.next_row().and_then(|row| self.times.get(row));
-        self.next_start = self.next_interval.map_or(i64::MAX, |next| next.start);
-    }
-
-    fn take(&mut self) -> Option<(usize, Interval)> {
-        let (row, interval) = (self.next_row()?, self.next_interval);
-        self.next += 1;
-        self.find_next();
-        Some((row, interval?))
-    }
-}
 
 struct Layout<'calls> {
     calls: &'calls Calls,
@@ -368,15 +323,21 @@ impl<'calls> Layout<'calls> {
         }
     }
 
-    /// Enters the next interval of a source.
-    fn enter(&mut self, source: usize, now: i64) {
+    /// Takes the next interval of a source, with what the thread does in it.
+    fn take(&mut self, source: usize) -> Option<(Interval, Activity, NameId)> {
         let source = &mut self.sources[source];
         let table = source.table;
-        let Some((row, Interval { start, end })) = source.take() else { return };
+        let (row, interval) = source.take()?;
         let (activity, name) = self.activity_of(table, row);
-        if table == Table::ApiCalls && end >= self.last_call_end {
-            (self.last_call_end, self.last_call_activity) = (end, activity);
+        if table == Table::ApiCalls && interval.end >= self.last_call_end {
+            (self.last_call_end, self.last_call_activity) = (interval.end, activity);
         }
+        Some((interval, activity, name))
+    }
+
+    /// Enters the next interval of a source.
+    fn enter(&mut self, source: usize, now: i64) {
+        let Some((Interval { start, end }, activity, name)) = self.take(source) else { return };
         if end > start {
             let inside = &mut self.inside[activity as usize];
             inside.drop_while(|(_, Reverse(end), _)| *end <= now);
@@ -392,6 +353,19 @@ impl<'calls> Layout<'calls> {
         (next < i64::MAX).then(|| next.max(now))
     }
 
+    /// The next call, where the thread is in nothing now and nothing else begins before that call has ended: so nearly all calls are.
+    fn next_alone(&self, now: i64) -> Option<Interval> {
+        let (calls, others) = self.sources.split_first()?;
+        if self.ends.peek().is_some() || now < self.begins.max(self.scheduled_until) {
+            return None;
+        }
+        let (row, call) = (calls.next_row()?, calls.next_interval?);
+        let next_start = others.iter().map(|source| source.next_start).fold(calls.second_start(), i64::min);
+        // No host code between calls takes precedence over it.
+        let owns_all = self.calls.activity.get(row).is_some_and(|activity| *activity <= Activity::Launch);
+        (owns_all && call.end > call.start && next_start >= call.end).then_some(call)
+    }
+
     fn run(mut self, within: Interval, mut visit: impl FnMut(Interval, Activity, NameId)) {
         let mut now = self.begins.min(within.start);
         while now < within.end {
@@ -401,7 +375,9 @@ impl<'calls> Layout<'calls> {
                 }
             }
             self.ends.drop_while(|Reverse(end)| *end <= now);
-            let mut until = self.next_boundary(now).unwrap_or(within.end).min(within.end);
+            let alone = self.next_alone(now).filter(|call| call.start < within.end);
+            let next = alone.map(|call| call.start).or_else(|| self.next_boundary(now));
+            let mut until = next.unwrap_or(within.end).min(within.end);
             if now < self.begins {
                 until = until.min(self.begins);
             }
@@ -414,6 +390,13 @@ impl<'calls> Layout<'calls> {
                 visit(part, activity, name);
             }
             now = until;
+            if let Some((call, activity, name)) = alone.and_then(|_| self.take(API)) {
+                let part = call.clip(within);
+                if part.len_ns() > 0 {
+                    visit(part, activity, name);
+                }
+                now = call.end;
+            }
         }
     }
 

@@ -18,6 +18,11 @@ pub(super) struct LaidOut {
 }
 
 impl LaidOut {
+    /// With room for so many things.
+    pub(super) fn with_capacity(most: usize) -> Self {
+        Self { starts: Vec::with_capacity(most), activities: Vec::with_capacity(most), names: Vec::with_capacity(most) }
+    }
+
     /// Adds what it did next.
     pub(super) fn push(&mut self, part: Interval, activity: Activity, name: NameId) {
         self.starts.push(part.start);

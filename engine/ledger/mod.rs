@@ -2,7 +2,7 @@
 //!
 //! [`accounts`] is the table of what time is booked under. [`ops`] lists what a device ran, and [`sweep`] walks the list once
 //! and hands each moment to exactly one account. The moments in which nothing ran are read on the thread that ended them:
-//! `activity` is what a thread may do, [`compiling`] tells where threads compile or load code, [`host`] lays the thread out,
+//! `activity` is what a thread may do, [`compiling`] tells where threads compile or load code, [`host`] lays the thread out from its `rows`,
 //! where `dispatch` tells what prepares a launch, `marks` which calls do something else than their name says, and `laid_out` keeps it
 //! for all devices; [`between_calls`] finds the pieces of host code between calls of one function of the OS; `stretches` asks the threads, by way of `queries`, and [`walk`] has them
 //! answer: `open_ranges` tells which ranges were open, `of_thread` what a thread does at other times as well, `ahead` what the waits before a stretch could win, [`idle`] and [`reading`] are
@@ -32,6 +32,7 @@ mod open_ranges;
 pub mod ops;
 mod queries;
 pub mod reading;
+mod rows;
 mod stretches;
 pub mod sweep;
 pub mod walk;
@@ -47,3 +48,6 @@ pub use ops::{DeviceOps, Op, OpKind, OpRef, Scope};
 pub use reading::{COLD_PIECES, HostAndRounds, MAX_ONCE_PIECE_COUNT, START_UP_PIECES, TimeSum};
 pub use stretches::{Stretches, Unread};
 pub use sweep::Moment;
+
+#[cfg(test)]
+mod layout_tests;

@@ -1,0 +1,52 @@
+//! What threads do between calls and in them.
+
+use proptest::prelude::*;
+
+use super::{Activity, Calls};
+use crate::timeline::columns::OverheadKind;
+use crate::timeline::interval::Interval;
+use crate::timeline::{NONE, NameId, Timeline};
+
+const NAMES: [&str; 4] = ["cudaLaunchKernel", "cudaDeviceSynchronize", "cudaStreamQuery", "cudaMalloc"];
+
+/// A thread with some calls; with rows of no length, which tell nothing, at the begin of each where `is_cut`.
+fn timeline(rows: &[(i64, i64, usize)], is_cut: bool) -> Timeline {
+    let mut timeline =
+        Timeline { threads: vec![crate::timeline::Thread { process: NONE, id: 1 }], ..Timeline::default() };
+    let mut start = 0;
+    for (apart, length, name) in rows {
+        start += 2_000 * apart;
+        let name = timeline.names.intern(NAMES[*name]);
+        timeline.api.name.push(name);
+        timeline.api.thread.push(0);
+        timeline.api.times.push(Interval::new(start, start + 3_000 * length));
+        if is_cut {
+            timeline.overheads.times.push(Interval::new(start, start));
+            timeline.overheads.thread.push(0);
+            timeline.overheads.kind.push(OverheadKind::Profiler);
+            timeline.overheads.name.push(NONE);
+        }
+    }
+    timeline
+}
+
+/// What the thread does, stretch by stretch.
+fn laid_out(timeline: &Timeline, within: Interval) -> Vec<(Interval, Activity, NameId)> {
+    let mut all: Vec<(Interval, Activity, NameId)> = Vec::new();
+    Calls::new(timeline).lay_out_once(timeline, 0, within, |part, activity, name| match all.last_mut() {
+        Some((last, known, of)) if last.end == part.start && (*known, *of) == (activity, name) => last.end = part.end,
+        _ => all.push((part, activity, name)),
+    });
+    all
+}
+
+proptest! {
+    #[test]
+    fn calls_that_stand_alone_are_laid_out_as_those_are_that_do_not(
+        rows in proptest::collection::vec((0..40_i64, 0..20_i64, 0..NAMES.len()), 0..40),
+        (from, length) in (-50_000..500_000_i64, 0..1_000_000_i64),
+    ) {
+        let within = Interval::new(from, from + length);
+        prop_assert_eq!(laid_out(&timeline(&rows, false), within), laid_out(&timeline(&rows, true), within));
+    }
+}

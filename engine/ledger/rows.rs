@@ -1,0 +1,62 @@
+//! The rows of one table that tell of a thread, read by start.
+
+use crate::timeline::Times;
+use crate::timeline::interval::Interval;
+
+/// Which table a source reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Table {
+    ApiCalls,
+    OsCalls,
+    Overheads,
+    OffCpu,
+    Code,
+}
+
+/// A source of intervals by start.
+pub(super) struct Source<'calls> {
+    pub(super) table: Table,
+    times: &'calls Times,
+    /// The rows of the table to read.
+    pub(super) rows: &'calls [u32],
+    next: usize,
+    /// The interval of the next one.
+    pub(super) next_interval: Option<Interval>,
+    /// When that begins; `i64::MAX` when there is none.
+    pub(super) next_start: i64,
+}
+
+impl<'calls> Source<'calls> {
+    #[inline]
+    pub(super) fn new(table: Table, times: &'calls Times, rows: &'calls [u32]) -> Self {
+        let mut source = Self { table, times, rows, next: 0, next_interval: None, next_start: i64::MAX };
+        source.find_next();
+        source
+    }
+
+    #[inline]
+    pub(super) fn next_row(&self) -> Option<usize> {
+        self.rows.get(self.next).map(|row| *row as usize)
+    }
+
+    #[inline]
+    fn find_next(&mut self) {
+        self.next_interval = self.next_row().and_then(|row| self.times.get(row));
+        self.next_start = self.next_interval.map_or(i64::MAX, |next| next.start);
+    }
+
+    /// When the one after the next begins; `i64::MAX` when there is none.
+    #[inline]
+    pub(super) fn second_start(&self) -> i64 {
+        let second = self.rows.get(self.next + 1).and_then(|row| self.times.get(*row as usize));
+        second.map_or(i64::MAX, |second| second.start)
+    }
+
+    #[inline]
+    pub(super) fn take(&mut self) -> Option<(usize, Interval)> {
+        let (row, interval) = (self.next_row()?, self.next_interval);
+        self.next += 1;
+        self.find_next();
+        Some((row, interval?))
+    }
+}
