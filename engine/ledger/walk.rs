@@ -18,6 +18,7 @@ use super::stretches::Unread;
 use crate::limits::{max_call_names, max_open_ranges, max_waits_in_ranges};
 use crate::parallel::{self, Threads};
 use crate::timeline::interval::Interval;
+use crate::timeline::near::Near;
 use crate::timeline::union::{Follower, Union};
 use crate::timeline::{CpuSamples, LocationCursor, NONE, NameId, StackedCalls, ThreadRanges, Timeline};
 
@@ -180,27 +181,34 @@ fn questions<'all>(devices: &'all [IdleDevice<'_>], is_optimizer: &'all [bool]) 
 
 /// The samples of a thread, read in time order.
 struct SampleCursor<'all> {
+    /// When they were taken.
     times: &'all [i64],
-    rest: Range<usize>,
+    /// The index of the first of them.
+    first: usize,
+    /// How many of them have been read.
+    read: usize,
+    near: Near,
 }
 
 impl<'all> SampleCursor<'all> {
     fn new(samples: &'all CpuSamples, thread: u32) -> Self {
-        Self { times: &samples.time_ns, rest: samples.of_thread(thread) }
+        let own = samples.of_thread(thread);
+        let times = samples.time_ns.get(own.clone()).unwrap_or_default();
+        Self { times, first: own.start, read: 0, near: Near::default() }
     }
 
     /// Those of an interval, by their indices. Intervals come in time order.
     fn within(&mut self, interval: Interval) -> Range<u32> {
+        let times = self.times;
         // Most threads have none, and are asked millions of times.
-        if self.rest.is_empty() {
+        if self.read >= times.len() {
             return 0..0;
         }
-        let rest = &self.times[self.rest.clone()];
-        let first = self.rest.start + rest.partition_point(|time| *time < interval.start);
-        let rest = &self.times[first..self.rest.end];
-        let end = first + rest.partition_point(|time| *time < interval.end);
-        self.rest.start = end;
-        first as u32..end as u32
+        let mut before =
+            |moment: i64| self.near.partition_point(times.len(), |index| times[index] < moment).max(self.read);
+        let (first, end) = (before(interval.start), before(interval.end));
+        self.read = end.max(first);
+        (self.first + first) as u32..(self.first + self.read) as u32
     }
 }
 
@@ -210,21 +218,28 @@ const MAX_NESTED_CALLS: usize = 8;
 /// The calls of the OS of a thread that have stacks, read in time order.
 struct StackedCursor<'all> {
     calls: &'all StackedCalls,
-    rest: Range<usize>,
+    /// When those of the thread begin.
+    starts: &'all [i64],
+    /// The index of the first of them.
     first: usize,
+    /// How many of them have begun.
+    begun: usize,
+    near: Near,
 }
 
 impl<'all> StackedCursor<'all> {
     fn new(calls: &'all StackedCalls, thread: u32) -> Self {
-        let rest = calls.samples.of_thread(thread);
-        Self { calls, first: rest.start, rest }
+        let own = calls.samples.of_thread(thread);
+        let starts = calls.samples.time_ns.get(own.clone()).unwrap_or_default();
+        Self { calls, starts, first: own.start, begun: 0, near: Near::default() }
     }
 
     /// The innermost that an interval lies in, by its index. Intervals come in time order.
     fn at(&mut self, interval: Interval) -> Option<u32> {
-        let rest = self.calls.samples.time_ns.get(self.rest.clone())?;
-        self.rest.start += rest.partition_point(|start| *start <= interval.start);
-        let begun = self.first..self.rest.start;
+        let starts = self.starts;
+        let begun = self.near.partition_point(starts.len(), |index| starts[index] <= interval.start);
+        self.begun = self.begun.max(begun);
+        let begun = self.first..self.first + self.begun;
         let inside = |row: &usize| self.calls.interval(*row).end >= interval.end;
         begun.rev().take(MAX_NESTED_CALLS).find(inside).map(|row| row as u32)
     }
