@@ -1,6 +1,6 @@
 //! What one device ran, in time order, and the window in which it is measured.
 
-use crate::timeline::columns::GpuOps;
+use crate::timeline::columns::{GpuOps, KernelShape};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
 
@@ -27,6 +27,7 @@ impl OpKind {
         [Self::Kernel, Self::Graph, Self::Communication, Self::Copy, Self::Migration, Self::Memset];
 
     /// The columns that operations of this kind are in.
+    #[inline]
     pub fn columns(self, timeline: &Timeline) -> &GpuOps {
         match self {
             Self::Kernel | Self::Communication => &timeline.kernels.ops,
@@ -73,11 +74,13 @@ impl Op {
     }
 
     /// The index of the API call that asked for it, if the report has it.
+    #[inline]
     pub fn call(self, timeline: &Timeline) -> Option<u32> {
         self.reference().call(timeline)
     }
 
     /// The index of its stream.
+    #[inline]
     pub fn stream(self, timeline: &Timeline) -> u32 {
         self.reference().stream(timeline)
     }
@@ -94,11 +97,13 @@ pub struct OpRef {
 
 impl OpRef {
     /// The index of the API call that asked for it, if the report has it.
+    #[inline]
     pub fn call(self, timeline: &Timeline) -> Option<u32> {
         self.kind.columns(timeline).call.get(self.index as usize).copied().filter(|call| *call != NONE)
     }
 
     /// The index of its stream.
+    #[inline]
     pub fn stream(self, timeline: &Timeline) -> u32 {
         self.kind.columns(timeline).stream.get(self.index as usize).copied().unwrap_or(NONE)
     }
@@ -161,6 +166,11 @@ impl DeviceOps {
                 *sum += count;
             }
         }
+        let shapes = timeline.kernels.shapes.iter();
+        let communicates = |shape: &KernelShape| is_communication.get(shape.name as usize) == Some(&true);
+        let communicates: Vec<bool> = shapes.map(communicates).collect();
+        let shape_of = |kernel: u32| timeline.kernels.shape.get(kernel as usize).map(|shape| *shape as usize);
+        let is_communication = |kernel: u32| shape_of(kernel).and_then(|shape| communicates.get(shape)) == Some(&true);
         let mut lists: Vec<Vec<Op>> = counts.into_iter().map(Vec::with_capacity).collect();
         for kind in kinds {
             let columns = kind.columns(timeline);
@@ -168,9 +178,7 @@ impl DeviceOps {
                 let device = timeline.streams.get(*stream as usize).map_or(NONE, |stream| stream.device);
                 let Some(list) = lists.get_mut(device as usize) else { continue };
                 let kind = match kind {
-                    OpKind::Kernel if is_communication_kernel(timeline, is_communication, index) => {
-                        OpKind::Communication
-                    }
+                    OpKind::Kernel if is_communication(index) => OpKind::Communication,
                     other => other,
                 };
                 list.push(Op { start: times.start, end: times.end, index, kind });
@@ -183,11 +191,17 @@ impl DeviceOps {
         let key = |op: &Op| (op.start, op.kind, op.index);
         // The rows of each kind mostly are in order: the stable sort merges such runs.
         ops.sort_by_key(key);
-        let start = ops.first().map_or(0, |op| op.start);
-        let end = ops.iter().map(|op| op.end).max().unwrap_or(0);
+        let (start, mut end) = ops.first().map_or((0, 0), |op| (op.start, op.end));
+        let (mut copies, mut migrations) = (Vec::new(), Vec::new());
+        for op in &ops {
+            end = end.max(op.end);
+            match op.kind {
+                OpKind::Copy => copies.push(*op),
+                OpKind::Migration => migrations.push(*op),
+                _ => {}
+            }
+        }
         let window = Interval::new(start, end);
-        let of_kind = |kind: OpKind| ops.iter().filter(|op| op.kind == kind).copied().collect();
-        let (copies, migrations) = (of_kind(OpKind::Copy), of_kind(OpKind::Migration));
         Self { device, ops, copies, migrations, window, start_up: Interval::default(), asked_from_ns: i64::MIN }
     }
 
@@ -258,9 +272,4 @@ fn touches(op: Op, window: Interval) -> bool {
         return window.start <= op.start && op.start <= window.end;
     }
     op.start < window.end && op.end > window.start
-}
-
-fn is_communication_kernel(timeline: &Timeline, is_communication: &[bool], index: u32) -> bool {
-    let name = timeline.kernels.shape_of(index).name;
-    is_communication.get(name as usize).copied().unwrap_or(false)
 }

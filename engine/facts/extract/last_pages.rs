@@ -24,6 +24,9 @@ pub(super) struct LastPages {
 /// window or more after it. Tells for each device what they are; `None` where there are none.
 pub(super) fn cut(timeline: &Timeline, devices: &mut [DeviceOps]) -> Vec<Option<LastPages>> {
     let migrations = &timeline.migrations;
+    if migrations.ops.is_empty() {
+        return vec![None; devices.len()];
+    }
     let cause = |op: &Op| migrations.cause.get(op.index as usize);
     let is_back = |op: &Op| migrations.direction.get(op.index as usize) == Some(&Direction::DeviceToHost);
     let is_asked =

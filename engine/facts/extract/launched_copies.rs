@@ -8,7 +8,6 @@ use foldhash::HashMap;
 use super::compiled::is_of_compiled;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::OpKind;
 use crate::timeline::columns::{Direction, RangeKind};
 use crate::timeline::{NONE, NameId, ThreadRanges, Timeline};
 
@@ -66,7 +65,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 /// When each thread asked for such copies of the window, in order, and how long these take.
 fn copies(timeline: &Timeline, device: &DeviceContext) -> HashMap<u32, Vec<(i64, i64)>> {
     let mut copies: HashMap<u32, Vec<(i64, i64)>> = HashMap::default();
-    for op in device.ops.in_window().filter(|op| op.kind == OpKind::Copy) {
+    for op in device.ops.copies_in_window() {
         let direction = timeline.copies.direction.get(op.index as usize);
         let call = op.call(timeline).map(|call| call as usize);
         let thread = call.and_then(|call| timeline.api.thread.get(call));

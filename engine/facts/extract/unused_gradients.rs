@@ -27,7 +27,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let timeline = context.timeline;
     // Ranks may share the parameters among them, and each update a part.
     let is_one = timeline.details.world_size.is_none_or(|count| count <= 1);
-    if !is_one || device.ops.in_window().any(|op| op.kind == OpKind::Communication) {
+    if !is_one || device.passed(context).has_communication {
         return;
     }
     // Nor does one device tell what is updated where another holds a part of the model, or one optimizer where there are several.
