@@ -175,6 +175,8 @@ counters! {
     DramWrittenBytes,
     /// Bytes a second of device memory.
     DramBytesPerSecond,
+    /// Sectors of 32 bytes of the host's memory that its accesses wanted and L2 did not hold.
+    HostSectors,
     /// Warps that were resident, of those that an SM can hold.
     AchievedOccupancy,
     /// Warps that registers, shared memory and block size allow, of those that an SM can hold.
@@ -217,6 +219,8 @@ counters! {
     IdealSharedWavefronts,
     /// Those of `SharedWavefronts` that were too many.
     ExcessSharedWavefronts,
+    /// Passes of shared memory, against the most that its pipeline can carry in that time.
+    SharedPipe,
     /// Sectors of 32 bytes that accesses of local memory moved.
     LocalSectors,
     /// Requests for registers that did not fit and went to local memory.

@@ -129,6 +129,11 @@ pub(super) const LAUNCH_SHAPE: &[Fact] = &[
     share("l2_throughput_share", "Throughput of the L2 cache, against its peak."),
     count("dram_bytes", "Bytes that device memory read and wrote."),
     fact("dram_gb_per_s", Float, KernelProfile, Intensive, "The same over the time of the launch."),
+    count(
+        "host_memory_bytes",
+        "Bytes of the host's memory that its accesses moved over the link: what the L2 cache did not hold.",
+    ),
+    fact("host_memory_gb_per_s", Float, KernelProfile, Intensive, "The same over the time of the launch."),
     share("achieved_occupancy_share", "Warps that were resident, of those that an SM can hold."),
     share("issue_share", "Cycles in which a scheduler issued an instruction; with few, warps wait."),
     fact(
@@ -145,10 +150,10 @@ pub(super) const LAUNCH_SHAPE: &[Fact] = &[
     ),
     fact(
         "limit",
-        Choice(&["compute", "device_memory", "l2_cache", "l1_cache", "latency"]),
+        Choice(&["compute", "device_memory", "l2_cache", "l1_cache", "host_memory", "latency", "balanced"]),
         KernelProfile,
         Incomparable,
-        "The part of the GPU that it uses most; latency where it uses neither the SMs nor memory at 60 % of their peak.",
+        "The part of the GPU that it uses most; latency where it uses neither the SMs nor memory at 60 % of their peak, and the host's memory where it waits for memory then and moves more of that than of device memory. Balanced where it uses SMs and memory alike, and neither at 80 %: then none of them is the limit.",
     ),
     fact(
         "busiest_pipe",
@@ -158,6 +163,10 @@ pub(super) const LAUNCH_SHAPE: &[Fact] = &[
         "The pipeline of the SMs that it uses most: tensor cores, fp64, multiply-adds of fp32 and integers (fma), other arithmetic and logic (alu), transcendental functions and conversions (xu), memory instructions (lsu).",
     ),
     share("busiest_pipe_share", "How much of what that pipeline can do it uses."),
+    share(
+        "arithmetic_pipe_share",
+        "The part of the kernel's time in which the busiest of the pipelines that compute was active: any but that of memory instructions.",
+    ),
     share("sm_active_share", "The part of the kernel's time in which an SM has a warp at all, averaged over all SMs."),
     share("fp32_peak_share", "Its arithmetic in fp32, against the peak rate; without tensor cores."),
     share("fp64_peak_share", "The same in fp64."),
@@ -208,6 +217,10 @@ pub(super) const LAUNCH_SHAPE: &[Fact] = &[
         "How many of them would not have been there without conflicts between threads over banks.",
     ),
     share("excess_wavefront_share", "The same as a part of all."),
+    share(
+        "shared_pipe_share",
+        "How much of what the pipeline of shared memory can carry in the kernel's time its passes are.",
+    ),
     count(
         "local_sector_count",
         "Sectors of 32 bytes that its accesses of local memory moved: registers that did not fit, or arrays of a thread.",
@@ -219,8 +232,9 @@ pub(super) const LAUNCH_SHAPE: &[Fact] = &[
     share("fma_pipe_share", "Cycles in which the fp32 multiply-add units were active."),
     share(
         "active_thread_share",
-        "Threads of a warp that take part in an instruction, on average, those that a predicate switches off left out where they were counted.",
+        "Threads of a warp that take part in an instruction, on average: the others wait for their branch, or have ended. Where only those that no predicate switches off were counted, they are it.",
     ),
+    share("enabled_thread_share", "Threads of a warp that take part and that no predicate switches off, on average."),
     share(
         "uncoalesced_estimate_share",
         "What Nsight Compute's own rules take uncoalesced accesses to cost of the kernel's time: the largest of their estimates for the whole kernel, since they overlap.",

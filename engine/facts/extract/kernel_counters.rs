@@ -5,7 +5,7 @@ use crate::facts::store::Entity;
 use crate::timeline::{Counter, Counters, KernelProfile};
 
 /// Counters that are facts as they are.
-const SHARES: [(Counter, &str); 19] = [
+const SHARES: [(Counter, &str); 20] = [
     (Counter::Compute, "compute_throughput_share"),
     (Counter::Memory, "memory_throughput_share"),
     (Counter::Dram, "dram_throughput_share"),
@@ -13,6 +13,7 @@ const SHARES: [(Counter, &str); 19] = [
     (Counter::L2, "l2_throughput_share"),
     (Counter::AchievedOccupancy, "achieved_occupancy_share"),
     (Counter::Issue, "issue_share"),
+    (Counter::SharedPipe, "shared_pipe_share"),
     (Counter::L1Hits, "l1_hit_share"),
     (Counter::L2Hits, "l2_hit_share"),
     (Counter::TensorPipe, "tensor_pipe_share"),
@@ -89,6 +90,12 @@ const PIPES: [(Counter, &str); 6] = [
 const SECTOR_BYTES: f64 = 32.0;
 /// From here on a part of the GPU counts as used much.
 const MUCH: f64 = 0.6;
+/// From here on it counts as the limit whatever else is used, as Nsight Compute draws the line.
+const NEAR_PEAK: f64 = 0.8;
+/// Parts whose use differs by less are used alike, as Nsight Compute draws the line.
+const ALIKE: f64 = 0.1;
+/// From here on warps mostly wait for one thing.
+const MOST_WAITING: f64 = 0.5;
 const WARP_THREADS: f64 = 32.0;
 /// Larger counts are no counts: their sums must not overflow.
 const MOST: f64 = 1e15;
@@ -107,16 +114,17 @@ pub(super) fn set_profile(facts: &mut Entity, profile: &KernelProfile) {
     for (counter, name) in COUNTS {
         facts.set_some(name, counters.get(counter).and_then(whole));
     }
-    let threads =
-        [Counter::EnabledThreads, Counter::ActiveThreads].into_iter().find_map(|counter| counters.get(counter));
-    facts.set_some("active_thread_share", threads.map(|threads| (threads / WARP_THREADS).min(1.0)));
+    let of_warp = |counter| counters.get(counter).map(|threads| (threads / WARP_THREADS).min(1.0));
+    let enabled = of_warp(Counter::EnabledThreads);
+    facts.set_some("active_thread_share", of_warp(Counter::ActiveThreads).or(enabled));
+    facts.set_some("enabled_thread_share", enabled);
     facts.set_some("waves_per_sm", counters.get(Counter::Waves));
     let shared = counters.get(Counter::StaticSharedBytes).zip(counters.get(Counter::DynamicSharedBytes));
     facts.set_some("shared_memory_bytes", shared.and_then(|(fixed, asked)| whole(fixed + asked)));
-    facts.set_some("limit", limit(counters));
     set_memory(facts, profile);
     set_excess(facts, counters);
     set_stalls(facts, profile);
+    facts.set_some("limit", limit(counters, waits_for_host(facts)));
     set_limiter(facts, profile);
     set_pipes(facts, counters);
     set_roofline(facts, counters);
@@ -131,6 +139,9 @@ fn set_memory(facts: &mut Entity, profile: &KernelProfile) {
     let rate = rate.or_else(|| Some(bytes? / seconds?));
     facts.set_some("dram_bytes", bytes.and_then(whole));
     facts.set_some("dram_gb_per_s", rate.map(|rate| rate / 1e9));
+    let of_host = counters.get(Counter::HostSectors).map(|sectors| sectors * SECTOR_BYTES);
+    facts.set_some("host_memory_bytes", of_host.and_then(whole));
+    facts.set_some("host_memory_gb_per_s", of_host.zip(seconds).map(|(bytes, seconds)| bytes / seconds / 1e9));
 }
 
 /// What could be left out of what is moved.
@@ -161,11 +172,22 @@ fn share_of(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { (part / whole).min(1.0) } else { 0.0 }
 }
 
+/// Whether warps mostly wait for memory, and more of it is the host's than the device's.
+fn waits_for_host(facts: &Entity) -> bool {
+    let waits = facts.number("memory_stall_share").is_some_and(|share| share >= MOST_WAITING);
+    let bytes = facts.int("host_memory_bytes").zip(facts.int("dram_bytes"));
+    waits && bytes.is_some_and(|(host, device)| host > device)
+}
+
 /// The part of the GPU that is used most; latency where none is used much, as Nsight Compute draws the line.
-fn limit(counters: &Counters) -> Option<&'static str> {
+fn limit(counters: &Counters, waits_for_host: bool) -> Option<&'static str> {
     let (compute, memory) = counters.get(Counter::Compute).zip(counters.get(Counter::Memory))?;
-    if compute.max(memory) < MUCH {
-        return Some("latency");
+    let most = compute.max(memory);
+    if most < MUCH {
+        return Some(if waits_for_host { "host_memory" } else { "latency" });
+    }
+    if most < NEAR_PEAK && (compute - memory).abs() < ALIKE {
+        return Some("balanced");
     }
     if compute > memory {
         return Some("compute");
@@ -189,7 +211,12 @@ fn set_pipes(facts: &mut Entity, counters: &Counters) {
         facts.set("busiest_pipe_share", share.min(1.0));
     }
     let active = counters.get(Counter::SmActiveCycles).zip(counters.get(Counter::ElapsedCycles));
-    facts.set_some("sm_active_share", active.filter(|(_, all)| *all > 0.0).map(|(active, all)| share_of(active, all)));
+    let active = active.filter(|(_, all)| *all > 0.0).map(|(active, all)| share_of(active, all));
+    facts.set_some("sm_active_share", active);
+    let computing = PIPES.into_iter().filter(|(counter, _)| *counter != Counter::LsuPipe);
+    let computing = computing.filter_map(|(counter, _)| counters.get(counter)).reduce(f64::max);
+    // Pipelines are counted against the cycles in which an SM has a warp.
+    facts.set_some("arithmetic_pipe_share", computing.map(|share| (share * active.unwrap_or(1.0)).min(1.0)));
 }
 
 /// Where it stands under the roofline of plain arithmetic: what it computes of the peak, and how much for each byte of device memory.

@@ -17,6 +17,8 @@ pub(super) const METRICS: &[(&str, Counter)] = &[
     ("dram__bytes_read.sum", Counter::DramReadBytes),
     ("dram__bytes_write.sum", Counter::DramWrittenBytes),
     ("dram__bytes.sum.per_second", Counter::DramBytesPerSecond),
+    ("lts__t_sectors_srcunit_tex_aperture_sysmem_lookup_miss.sum", Counter::HostSectors),
+    ("lts__t_sectors_srcunit_tex_aperture_sysmem_op_read_lookup_miss.sum", Counter::HostSectors),
     ("sm__warps_active.avg.pct_of_peak_sustained_active", Counter::AchievedOccupancy),
     ("sm__maximum_warps_per_active_cycle_pct", Counter::TheoreticalOccupancy),
     ("launch__occupancy_limit_blocks", Counter::BlocksBySlots),
@@ -37,6 +39,7 @@ pub(super) const METRICS: &[(&str, Counter)] = &[
     ("memory_l2_theoretical_sectors_global_ideal", Counter::IdealGlobalSectors),
     ("memory_l1_wavefronts_shared", Counter::SharedWavefronts),
     ("memory_l1_wavefronts_shared_ideal", Counter::IdealSharedWavefronts),
+    ("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum.pct_of_peak_sustained_elapsed", Counter::SharedPipe),
     ("memory_l2_theoretical_sectors_local", Counter::LocalSectors),
     ("derived__local_spilling_requests", Counter::SpillRequests),
     ("sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_active", Counter::Fp64Pipe),
@@ -211,6 +214,7 @@ pub(super) const fn kind(counter: Counter) -> Kind {
         | Counter::AchievedOccupancy
         | Counter::TheoreticalOccupancy
         | Counter::Issue
+        | Counter::SharedPipe
         | Counter::L1Hits
         | Counter::L2Hits
         | Counter::TensorPipe

@@ -37,10 +37,17 @@ fn the_raw_page_is_read_with_its_units() {
     assert_eq!(number(&facts, "dram_bytes"), Some(626_863_872.0));
     assert_eq!(number(&facts, "shared_memory_bytes"), Some(1_024.0));
     assert_eq!(number(&facts, "excess_sector_count"), Some(58_720_256.0));
-    assert_eq!(number(&facts, "active_thread_share"), Some(0.75));
+    assert_eq!(number(&facts, "host_memory_bytes"), Some(32_000.0));
+    assert_eq!(number(&facts, "shared_pipe_share"), Some(0.025));
+    assert_eq!(
+        (number(&facts, "active_thread_share"), number(&facts, "enabled_thread_share")),
+        (Some(1.0), Some(0.75))
+    );
     assert_eq!(number(&facts, "sm_active_share"), Some(0.8));
     assert_eq!(number(&facts, "fp32_peak_share"), Some(0.0005));
     assert_eq!(number(&facts, "fp64_peak_share"), Some(0.1));
+    // 0.67 % of the cycles in which an SM has a warp, which are four fifths of all.
+    assert!((number(&facts, "arithmetic_pipe_share").unwrap() - 0.00536).abs() < 1e-9);
     // 16 and 1,600 operations a cycle, at 2 GHz, for 594 GB/s; the ridge at 2 × 16,000 a cycle for what 12.3 % are of.
     let near = |name: &str, value: f64| (number(&facts, name).unwrap() / value - 1.0).abs() < 1e-3;
     assert!(near("flop_per_dram_byte", 5.441) && near("ridge_flop_per_byte", 13.30));
