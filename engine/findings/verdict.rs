@@ -217,9 +217,13 @@ fn of_kernels(facts: &Facts, devices: &[DeviceReview], findings: &[Finding]) -> 
     let shown = || findings.iter().filter(|finding| finding.severity > Severity::Info);
     let gaining = shown().find_map(|finding| Some((finding, finding.gain.as_ref()?)));
     match (gaining, shown().next()) {
+        // It is told first, and so grave that a number which is missing says nothing against it.
+        (_, Some(first)) if first.gain.is_none() && first.severity == Severity::High => {
+            words.own("; first: ").sentence(&first.summary).own(".")
+        }
         (Some((finding, gain)), _) => {
             let words = words.own("; most to gain in ").sentence(&finding.subject.label).own(": ");
-            words.own(&lower_first(&finding.title)).own(&format!(" ({}).", gain.words()))
+            words.sentence(&within(&finding.headline)).own(&format!(" ({}).", gain.words()))
         }
         (None, Some(finding)) => words.own("; no gain can be promised. ").sentence(&finding.summary).own("."),
         (None, None) => words.own("; no rule on kernels found anything in what was measured of them."),
