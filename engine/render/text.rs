@@ -278,8 +278,7 @@ impl Page {
         self.wrap(&format!("{number}. "), &words_of(&finding.headline));
         let together = if finding.is_together { ", together" } else { "" };
         let once = if finding.once { ", once" } else { "" };
-        let gain =
-            finding.gain.as_ref().map_or_else(String::new, |gain| format!("{}{together}{once}; ", gain.words()));
+        let gain = finding.gain.as_ref().map_or_else(String::new, |gain| format!("{}{together}{once}; ", gain.words()));
         self.line(&format!("   {gain}{severity} severity, {} confidence {rule}", finding.confidence.name()));
         for sentence in &finding.evidence {
             self.wrap("   - ", &words_of(sentence));

@@ -296,27 +296,6 @@ fn steps_that_overlap_are_paced_by_their_kernels() {
     assert_eq!(program.told().unwrap().median_ns(), 1_000);
 }
 
-#[test]
-fn the_last_of_steps_that_overlap_ends_no_sooner_than_the_host_leaves_it() {
-    let last_ns = |waits: bool| {
-        let mut program = Program::new();
-        for number in 0..6 {
-            program.within("step", |program| {
-                program.kernel("work", 1_000);
-                // A copy goes on while the next step computes.
-                let device_ns = program.device_ns;
-                program.copy(500);
-                program.device_ns = device_ns;
-                if waits && number == 5 {
-                    program.pause(500);
-                }
-            });
-        }
-        lengths(&program.told().unwrap().steps)[5]
-    };
-    assert_eq!([false, true].map(last_ns), [1_000, 1_500]);
-}
-
 /// The steps of a loop that loads for so long before each, when the device has done the one before, and launches 2 µs of work.
 fn loading(loads_ns: [i64; 5]) -> (DeviceOps, Vec<Step>) {
     let mut program = Program::new();

@@ -25,13 +25,14 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         return;
     }
     let asking = context.called(|name| ASKING.iter().any(|part| name.contains(part)));
-    let makes = |call: &u32| {
-        context.calls.class_of(timeline, *call) == ApiClass::Init
-            && timeline.api.name.get(*call as usize).is_some_and(|name| !asking.contains(name))
-    };
+    let kinds = device.call_kinds(context).map(|(_, kind)| kind);
+    let making = kinds.filter(|kind| kind.class == ApiClass::Init && !asking.contains(&kind.name));
+    let mut calls: Vec<u32> = making.flat_map(|kind| kind.calls.within(&timeline.api.times, device.window())).collect();
+    // Those of each kind are in order: this sort makes use of that.
+    calls.sort_by_key(|call| timeline.api.times.start(*call as usize));
     let (mut of_names, mut having, mut own) = (BTreeMap::<NameId, usize>::new(), 0, Vec::new());
     let (mut last_step, are_rounds) = (None, are_rounds(device));
-    for call in device.telling_calls_by_start(context).filter(makes) {
+    for call in calls {
         let (times, name) = (timeline.api.times.at(call as usize), timeline.api.name[call as usize]);
         let step = steps.partition_point(|step| step.host.start <= times.start).checked_sub(1);
         // Where launches alone tell what repeats, all up to the next round is of one.

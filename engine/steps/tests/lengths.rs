@@ -69,3 +69,24 @@ fn a_warm_up_is_no_step_where_something_repeats_after_it() {
     }
     assert_eq!(program.told().unwrap().name, "step #");
 }
+
+#[test]
+fn the_last_of_steps_that_overlap_ends_no_sooner_than_the_host_leaves_it() {
+    let last_ns = |waits: bool| {
+        let mut program = Program::new();
+        for number in 0..6 {
+            program.within("step", |program| {
+                program.kernel("work", 1_000);
+                // A copy goes on while the next step computes.
+                let device_ns = program.device_ns;
+                program.copy(500);
+                program.device_ns = device_ns;
+                if waits && number == 5 {
+                    program.pause(500);
+                }
+            });
+        }
+        lengths(&program.told().unwrap().steps)[5]
+    };
+    assert_eq!([false, true].map(last_ns), [1_000, 1_500]);
+}
