@@ -27,6 +27,9 @@ const FEW_WAVES: f64 = 2.0;
 
 /// In the names of kernels that PyTorch launches for a list of tensors.
 pub const MANY_TENSORS: &str = "multi_tensor_apply";
+/// A launch of such a kernel with fewer blocks holds few tensors, or a rest of many: each tensor has a block at least, and PyTorch lists
+/// up to 110 of them in one launch of up to 320 blocks.
+pub const MANY_TENSORS_BLOCKS: i64 = 32;
 
 /// In the names of kernels of cuDNN that convolve by Winograd's method.
 const WINOGRAD: &str = "winograd";
@@ -197,6 +200,11 @@ impl<'all> Setting<'all> {
     pub(super) fn is_of_many_tensors(&self, op: &Op) -> bool {
         let timeline = self.subject.timeline;
         op.kind == OpKind::Kernel && timeline.name(timeline.kernels.shape_of(op.index).full_name).contains(MANY_TENSORS)
+    }
+
+    /// Whether it is one for a list of few tensors at most: each has a block of its own at least.
+    pub(super) fn is_of_few_tensors(&self, op: &Op) -> bool {
+        (1..MANY_TENSORS_BLOCKS).contains(&self.block_count(op)) && self.is_of_many_tensors(op)
     }
 
     /// Whether a kernel convolves by Winograd's method.

@@ -149,7 +149,14 @@ pub(super) const TORCH: &[Fact] = &[
         Int,
         Nvtx,
         Extensive,
-        "Those of them that update many parameters at once, by their names.",
+        "Those of them that update many parameters at once, by their names and blocks.",
+    ),
+    fact(
+        "optimizer_short_list_kernel_count",
+        Int,
+        Nvtx,
+        Extensive,
+        "Those of them that could update many parameters at once by their names, and update few by their blocks, of which each parameter has one at least.",
     ),
     fact(
         "optimizer_beside_rounds_kernel_count",
@@ -211,6 +218,13 @@ pub(super) const TORCH: &[Fact] = &[
         Nvtx,
         Extensive,
         "Steps of the steady state in which a process of the device compiles code for 1 ms and more; 0 where no steps are told.",
+    ),
+    fact(
+        "compiling_step_beside_ns",
+        Int,
+        Nvtx,
+        ExtensiveWithGaps,
+        "Idle time of these steps beyond compiling itself and beyond what as many other steps have, all of it where each compiles: what goes with compiling. Absent without any.",
     ),
     fact(
         "convolution_count",

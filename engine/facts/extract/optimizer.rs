@@ -9,7 +9,7 @@ use super::steps::are_rounds;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
-use crate::replay::MANY_TENSORS;
+use crate::replay::{MANY_TENSORS, MANY_TENSORS_BLOCKS};
 use crate::timeline::columns::KernelShape;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Follower;
@@ -58,7 +58,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
     facts.set("optimizer_step_count", launching.len() as i64);
     facts.set("optimizer_kernel_count", kernel_count);
-    facts.set("optimizer_joint_kernel_count", joint_count(timeline, &of_shapes));
+    let (joint_count, short_count) = joint_counts(timeline, &of_shapes);
+    facts.set("optimizer_joint_kernel_count", joint_count);
+    facts.set("optimizer_short_list_kernel_count", short_count);
     if are_rounds {
         facts.set("optimizer_beside_rounds_kernel_count", beside_rounds_count);
     }
@@ -99,14 +101,21 @@ fn name_of(timeline: &Timeline, shape: u32) -> KernelShape {
     timeline.kernels.shapes.get(shape as usize).copied().unwrap_or_default()
 }
 
-/// How many of some launches, by kernel shape, are of kernels that update many parameters at once.
-fn joint_count(timeline: &Timeline, of_shapes: &ByIndex<(i64, i64)>) -> i64 {
-    let mut joint: HashMap<NameId, bool> = HashMap::default();
-    let mut is_joint = |shape: u32| {
-        let name = name_of(timeline, shape).full_name;
-        *joint.entry(name).or_insert_with(|| TOGETHER.iter().any(|part| timeline.name(name).contains(part)))
-    };
-    of_shapes.iter().filter(|(shape, _)| is_joint(*shape)).map(|(_, (_, count))| count).sum()
+/// How many of some launches, by kernel shape, are of kernels that update many parameters at once, and how many of these kernels update
+/// few, by their blocks: each parameter has one at least.
+fn joint_counts(timeline: &Timeline, of_shapes: &ByIndex<(i64, i64)>) -> (i64, i64) {
+    let mut of_lists: HashMap<NameId, bool> = HashMap::default();
+    let (mut joint, mut short) = (0, 0);
+    for (shape, (_, count)) in of_shapes.iter() {
+        let KernelShape { full_name: name, geometry, .. } = name_of(timeline, *shape);
+        let is_of_list =
+            *of_lists.entry(name).or_insert_with(|| TOGETHER.iter().any(|part| timeline.name(name).contains(part)));
+        let blocks = timeline.geometries.get(geometry as usize).map_or(0, |geometry| geometry.grid_blocks);
+        let is_short = (1..MANY_TENSORS_BLOCKS).contains(&blocks);
+        joint += if is_of_list && !is_short { *count } else { 0 };
+        short += if is_of_list && is_short { *count } else { 0 };
+    }
+    (joint, short)
 }
 
 /// How long kernels run that make dense gradients of embeddings; `None` where no such operator is recorded.
@@ -134,7 +143,7 @@ impl OptimizerSteps {
         if is_step.contains(&true) { Self::new(timeline, &is_step) } else { Self::default() }
     }
 
-    fn new(timeline: &Timeline, is_step: &[bool]) -> Self {
+    pub(super) fn new(timeline: &Timeline, is_step: &[bool]) -> Self {
         let mut by_thread: HashMap<u32, Times> = HashMap::default();
         for ranges in &timeline.ranges.threads {
             let mut until = i64::MIN;

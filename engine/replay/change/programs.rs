@@ -166,7 +166,7 @@ impl Play<'_> {
     }
 
     /// Takes calls out with the host code that led to them.
-    fn free_launches(&mut self, is_gone: &[bool], extent: Extent, setting: &Setting<'_>) {
+    pub(super) fn free_launches(&mut self, is_gone: &[bool], extent: Extent, setting: &Setting<'_>) {
         self.free_calls(|call| is_gone[call as usize].then_some(0));
         self.close_gaps(is_gone, extent, setting);
     }
@@ -318,8 +318,8 @@ fn elementwise_rows(model: &Model, loops: Loops, is_wait: &[bool], setting: &Set
 fn elementwise_chains(model: &Model, loops: Loops, is_wait: &[bool], setting: &Setting<'_>) -> Vec<Vec<u32>> {
     let part = &model.part;
     let of_role = |role| chains_of(model, is_wait, |op| setting.role_of(op) == role && loops.hold(part, op));
-    // A copy of a tensor, or what clears one, is a pass over it as well.
-    let is_pass = |op: &Op| is_pass(op) || setting.role_of(op) == Role::Elementwise;
+    // A copy of a tensor, or what clears one, is a pass over it as well, and so is what works through a list of few.
+    let is_pass = |op: &Op| is_pass(op) || setting.role_of(op) == Role::Elementwise || setting.is_of_few_tensors(op);
     let mut chains = chains_of(model, is_wait, |op| is_pass(op) && loops.hold(part, op));
     // One sum for each tensor is a norm, or the like: nothing comes between them.
     chains.append(&mut of_role(Role::Reduction));
