@@ -137,6 +137,8 @@ pub struct IdleReading {
     pub in_start_up: ByAccount<i64>,
     /// By activity, in steps that are slower than the others.
     pub in_slow_steps: ByAccount<i64>,
+    /// By activity, where loops over loaders of data end and begin anew.
+    pub in_restarts: ByAccount<i64>,
     /// Host code, within the rounds that repeat and outside of them.
     pub host_and_rounds: HostAndRounds,
     /// The ranges that it lies in: by process and label.
@@ -273,6 +275,7 @@ impl IdleReading {
         self.host_before_load_ns += other.host_before_load_ns;
         self.host_before_loads.extend(other.host_before_loads);
         self.in_slow_steps.add(&other.in_slow_steps);
+        self.in_restarts.add(&other.in_restarts);
         self.host_and_rounds.merge(other.host_and_rounds);
         for (account, sum) in self.in_stretches.iter_mut() {
             sum.merge(other.in_stretches[account]);

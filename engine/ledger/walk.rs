@@ -42,6 +42,8 @@ struct Question<'all> {
     storms: &'all Union,
     /// Its slow steps.
     slow_steps: &'all Union,
+    /// Where loops over loaders begin anew.
+    restarts: &'all Union,
     /// Its rounds.
     rounds: &'all Union,
     /// By label, whether its ranges are steps of an optimizer.
@@ -69,6 +71,8 @@ pub(crate) struct IdleDevice<'all> {
     pub(crate) storms: &'all Union,
     /// Its steps that are slower than the others.
     pub(crate) slow_steps: &'all Union,
+    /// Where loops over loaders of data end and begin anew.
+    pub(crate) restarts: &'all Union,
     /// All that repeats: its rounds.
     pub(crate) rounds: &'all Union,
     /// The thread that launches most of its operations.
@@ -159,13 +163,15 @@ fn weight(timeline: &Timeline, calls: &Calls, batch: &[&[Question<'_>]]) -> usiz
 /// What every thread is asked. Flat: threads can be hundreds of thousands.
 fn questions<'all>(devices: &'all [IdleDevice<'_>], is_optimizer: &'all [bool]) -> Vec<Question<'all>> {
     let mut questions = Vec::new();
-    for (device, IdleDevice { unread, storms, slow_steps, rounds, main_thread }) in devices.iter().enumerate() {
+    for (device, IdleDevice { unread, storms, slow_steps, restarts, rounds, main_thread }) in devices.iter().enumerate()
+    {
         let Unread { window, start_up, .. } = *unread;
         let asked = |thread, queries: &'all [Queries]| Question {
             thread,
             device,
             storms,
             slow_steps,
+            restarts,
             rounds,
             is_optimizer,
             queries,
@@ -251,6 +257,7 @@ struct Cursor<'all> {
     reading: IdleReading,
     storms: Follower<'all>,
     slow_steps: Follower<'all>,
+    restarts: Follower<'all>,
     rounds: Follower<'all>,
     loading: Follower<'all>,
     queries: QueryCursor<'all>,
@@ -285,6 +292,7 @@ impl<'all> Cursor<'all> {
             reading: IdleReading::default(),
             storms: Follower::new(question.storms),
             slow_steps: Follower::new(question.slow_steps),
+            restarts: Follower::new(question.restarts),
             rounds: Follower::new(question.rounds),
             loading: Follower::new(loading),
             query: queries.next(),
@@ -400,6 +408,7 @@ impl<'all> Cursor<'all> {
         let Piece { interval: part, activity, .. } = *piece;
         self.reading.in_stretches[activity].add_of(query.stretch, part);
         self.reading.in_slow_steps[activity] += self.slow_steps.overlap_ns(part);
+        self.reading.in_restarts[activity] += self.restarts.overlap_ns(part);
         self.reading.in_start_up[activity] += self.start_up.overlap_ns(part);
         match activity {
             Account::IdleHost => {

@@ -288,6 +288,15 @@ pub(super) const DETAIL: &[Fact] = &[
         ExtensiveWithGaps,
         "How long fetching takes there: what ends the loop, and the three first batches of the next. Absent with that.",
     ),
+    fact(
+        "loader_restart_idle_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "Idle time of the device from where the loop over a loader ends to the first batch of the next, and in the two batches behind that. Absent where no loop begins anew.",
+    ),
+    fact("loader_restart_host_ns", Int, CudaApi, ExtensiveWithGaps, "The host code in it."),
+    fact("loader_restart_blocked_ns", Int, CudaApi, ExtensiveWithGaps, "The time blocked in the OS in it."),
     fact("data_loading_longest_ns", Int, Nvtx, OneTime, "The longest of them."),
     fact("data_loading_longest_start_ns", Int, Nvtx, Incomparable, "When the longest of them begins."),
     fact(

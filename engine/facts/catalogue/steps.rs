@@ -184,7 +184,7 @@ pub(super) const STEPS: &[Fact] = &[
         Int,
         Nvtx,
         Extensive,
-        "Steps that are not warm-up and take at least 1.25 times the median.",
+        "Steps that are not warm-up, take at least 1.25 times the median, and beyond it a tenth of what the slowest does.",
     ),
     fact(
         "step_slow_host_ns",

@@ -117,6 +117,7 @@ use crate::parallel::{self, Threads};
 use crate::replay::{Change, InTurn};
 use crate::steps::Phase;
 use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
 use crate::timeline::{DeviceProperties, NONE, Timeline};
 use groups::GROUPS;
 use kernel_names::Traits;
@@ -398,13 +399,16 @@ impl<'timeline> Context<'timeline> {
     /// Reads the idle time of the devices on the threads that have to explain it.
     fn read_idle(&self, unread: Vec<Unread>, threads: Threads) {
         let _in_any_case = IdleInAnyCase(&self.devices);
-        let idle = unread.into_iter().zip(&self.devices).map(|(unread, device)| IdleDevice {
-            unread,
-            storms: &device.storms.parts,
-            slow_steps: &device.told.slow_steps,
-            rounds: &device.told.rounds,
-            main_thread: device.main_thread,
-        });
+        let restarts: Vec<Union> = self.devices.iter().map(|device| ranges::restarts(self, device)).collect();
+        let idle =
+            unread.into_iter().zip(&self.devices).zip(&restarts).map(|((unread, device), restarts)| IdleDevice {
+                unread,
+                storms: &device.storms.parts,
+                slow_steps: &device.told.slow_steps,
+                restarts,
+                rounds: &device.told.rounds,
+                main_thread: device.main_thread,
+            });
         let readings = walk::read(self.timeline, &self.calls, idle.collect(), threads);
         for (device, reading) in self.devices.iter().zip(readings) {
             device.idle.get_or_init(|| reading);

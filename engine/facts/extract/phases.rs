@@ -47,6 +47,8 @@ const BEHIND_LOADING_SHARE: f64 = 0.25;
 const BEHIND_WARM_UP_SHARE: f64 = 0.25;
 /// From so many medians on a step is slow.
 const SLOW_RATIO: f64 = 1.25;
+/// Beside one that takes that much longer, steps with less than this part of what it takes beyond the median differ as steps do.
+const SLOW_PART: f64 = 0.1;
 
 /// Which part of the windows is measured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -152,7 +154,10 @@ impl Told {
         self.steps = steps.filter(|steps| !steps.steps.is_empty());
         let steady = self.steps.as_ref().map_or(&[][..], |steps| Phases::steady_of(window, steps));
         let usual_ns = median(&mut steady.iter().map(|step| step.device.len_ns()).collect::<Vec<_>>()).unwrap_or(0);
-        let is_slow = |part: &Interval| part.len_ns() as f64 >= SLOW_RATIO * usual_ns as f64;
+        let excess_ns = |part: &Interval| part.len_ns() - usual_ns;
+        let most_ns = steady.iter().map(|step| excess_ns(&step.device)).max().unwrap_or(0);
+        let least_ns = ((SLOW_RATIO - 1.0) * usual_ns as f64).max(SLOW_PART * most_ns as f64);
+        let is_slow = |part: &Interval| excess_ns(part) as f64 >= least_ns;
         let slow: Vec<Interval> = steady.iter().map(|step| step.device).filter(is_slow).collect();
         self.slow_step_count = slow.len();
         self.slow_steps = Union::of(slow);
@@ -366,8 +371,9 @@ pub(super) fn add_before(work: &PassWork<'_>, ops: &mut [DeviceOps], told: &mut 
         for phase in [Phase::SetUp, Phase::WarmUp].into_iter().filter(|phase| phases.of(*phase).len_ns() > 0) {
             ops.window = phases.of(phase);
             let (unread, pass) = DevicePass::new(work, ops);
-            let (storms, slow_steps, rounds) = (&pass.storms.parts, &Union::default(), &Union::default());
-            let idle = IdleDevice { unread, storms, slow_steps, rounds, main_thread: pass.main_thread };
+            let (storms, none) = (&pass.storms.parts, &Union::default());
+            let main_thread = pass.main_thread;
+            let idle = IdleDevice { unread, storms, slow_steps: none, restarts: none, rounds: none, main_thread };
             let reading = walk::read(work.timeline, work.calls, vec![idle], work.threads).pop().unwrap_or_default();
             let mut sums: Sums = ByAccount::default();
             for (account, sum) in sums.iter_mut() {

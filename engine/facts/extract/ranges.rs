@@ -2,6 +2,7 @@
 
 mod held;
 mod loader_starts;
+pub(super) use loader_starts::restarts;
 mod order;
 
 use std::borrow::Cow;

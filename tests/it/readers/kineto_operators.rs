@@ -180,7 +180,7 @@ fn operators_that_launch_nothing_are_told_of_host_code() {
 
 /// Loops over a loader of four batches and an end each; the first batch of a loop takes 3 ms, others 20 µs. Each is followed by so many
 /// launches.
-fn loops(count: usize, launch_count: usize) -> String {
+pub(crate) fn loops(count: usize, launch_count: usize) -> String {
     let (mut events, mut at, mut correlation) = (Vec::new(), 0, 0);
     let host = r#""ph": "X", "pid": 99, "tid": 99"#;
     for fetch in (0..5).cycle().take(5 * count) {
@@ -212,6 +212,11 @@ fn where_a_loop_over_a_loader_begins_anew_is_told() {
     };
     // Two loops begin where another ended, each with a first batch and two more behind it: what begins and ends the recording is none.
     assert_eq!(of(9), (20_000, 2, 2 * (3_000_000 + 2 * 20_000 + 20_000)));
+    // Meanwhile the GPU has nothing to do.
+    let facts = facts(loops(3, 9));
+    let (idle_ns, host_ns) = (device(&facts, "loader_restart_idle_ns"), device(&facts, "loader_restart_host_ns"));
+    assert_eq!(idle_ns, 2 * (3_000_000 + 2 * 20_000 + 20_000));
+    assert!(host_ns > 6_000_000 && host_ns <= idle_ns, "{host_ns}");
     // With fewer calls a batch nothing tells.
     assert_eq!(of(7), (20_000, -1, -1));
 }
