@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use foldhash::HashMap;
 
-use super::{Context, DeviceContext, steps};
+use super::{Context, DeviceContext, stats, steps};
 use crate::facts::Entity;
+use crate::ledger::Account;
 use crate::ledger::compiling::CodeWork;
 use crate::text::paths::file_name;
 use crate::timeline::api::{self, ApiClass};
@@ -37,8 +38,12 @@ pub(super) fn is_of_compiled(name: &str) -> bool {
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
-    let steps: Vec<Interval> = steps::steady(device).iter().map(|step| step.host).collect();
-    facts.set("compiling_step_count", compiling_step_count(context, device, &steps));
+    let steady = steps::steady(device);
+    let steps: Vec<Interval> = steady.iter().map(|step| step.host).collect();
+    let compiling = compiling_steps(context, device, &steps);
+    facts.set("compiling_step_count", compiling.iter().filter(|is_compiling| **is_compiling).count() as i64);
+    let on_device: Vec<Interval> = steady.iter().map(|step| step.device.clip(device.window())).collect();
+    facts.set_some("compiling_step_beside_ns", beside_compiling_ns(device, &on_device, &compiling));
     let loading = loading_step_count(context, device, &steps);
     facts.set("loading_step_count", loading);
     facts.set_some("loading_step_share", (!steps.is_empty()).then(|| loading as f64 / steps.len() as f64));
@@ -108,8 +113,22 @@ fn break_of(frame: &str) -> Option<Break<'_>> {
     Some(Break { file: file_name(path), line: line.parse().ok()?, function })
 }
 
-/// Steps in which a thread that launches the device's work compiles.
-fn compiling_step_count(context: &Context<'_>, device: &DeviceContext, steps: &[Interval]) -> i64 {
+/// What steps that compile are idle for beyond as many others, and beyond compiling itself: looking up and loading code, and what runs for
+/// the first time. `None` where none compiles.
+fn beside_compiling_ns(device: &DeviceContext, steps: &[Interval], is_compiling: &[bool]) -> Option<i64> {
+    let idle_ns = |step: &Interval| step.len_ns() - device.busy_within(*step);
+    let of = |compiles: bool| {
+        let own = steps.iter().zip(is_compiling).filter(move |(_, is)| **is == compiles);
+        own.map(|(step, _)| idle_ns(step)).collect::<Vec<_>>()
+    };
+    let own = of(true);
+    let usual_ns = stats::median(&mut of(false)).unwrap_or(0);
+    let beyond_ns: i64 = own.iter().map(|ns| (ns - usual_ns).max(0)).sum();
+    (!own.is_empty()).then(|| (beyond_ns - device.account_ns(Account::IdleCompile)).max(0))
+}
+
+/// Of each step, whether a thread that launches the device's work compiles in it.
+fn compiling_steps(context: &Context<'_>, device: &DeviceContext, steps: &[Interval]) -> Vec<bool> {
     let code = context.calls.code();
     let rows = code.times.iter().zip(&code.thread).zip(&code.work);
     let own = rows.filter(|((times, thread), work)| {
@@ -118,7 +137,7 @@ fn compiling_step_count(context: &Context<'_>, device: &DeviceContext, steps: &[
             && device.is_of(context.timeline.process_of(**thread))
     });
     let compiling = Union::of(own.map(|((times, _), _)| times));
-    steps.iter().filter(|step| compiling.overlap_ns(**step) >= LEAST_COMPILE_NS).count() as i64
+    steps.iter().map(|step| compiling.overlap_ns(*step) >= LEAST_COMPILE_NS).collect()
 }
 
 /// Steps in which calls of the device's processes load or link code.
