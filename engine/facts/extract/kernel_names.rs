@@ -88,7 +88,7 @@ const ROLES: &[(&str, Role)] = &[
     (r"(?i)\bbn_fw_inf_", Role::Elementwise),
     (r"(?i)batch_?norm|\bbn_(fw|bw)_", Role::Normalization),
     (r"(?i)nccl.*broadcast", Role::Broadcast),
-    (r"^fused_dropout_kernel", Role::Elementwise),
+    (r"^(fused_dropout|triu_tril)_kernel", Role::Elementwise),
     (r"^CatArrayBatchedCopy", Role::Join),
     (r"\breduce_kernel\b|\btriton_(red|per)_", Role::Reduction),
 ];
