@@ -28,10 +28,10 @@ use crate::ledger::{Calls, DeviceOps};
 use crate::steps::Step;
 use crate::timeline::Timeline;
 
-pub use change::{Change, PieceLoop};
+pub use change::{Change, PieceLoop, SORTING};
 pub use gains::{Gain, InTurn, Kept, Replay};
 pub use most::spread;
-pub use setting::MANY_TENSORS;
+pub use setting::{MANY_TENSORS, MANY_TENSORS_BLOCKS};
 pub use typical::Alike;
 
 /// The fact of a device that holds what a step of the part played again takes: what gains are told of.

@@ -63,6 +63,21 @@ pub(super) const SORTS: &[Fact] = &[
     ),
     fact("sort_kernel_ns", Int, CudaTrace, Extensive, "Time that they own, as attributed_ns of kernels."),
     fact(
+        "sort_operator",
+        Text,
+        Nvtx,
+        Incomparable,
+        "The operator that launches most of these kernels, where operators are recorded: the outermost of those that are known to sort, else the innermost.",
+    ),
+    fact("sort_operator_launch_count", Int, Nvtx, Extensive, "Operations of the GPU that it launches."),
+    fact(
+        "sort_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Time of all that this operator launches, each by itself; where none is known, sort_kernel_ns.",
+    ),
+    fact(
         "sort_kernel_round_share",
         Float,
         CudaTrace,

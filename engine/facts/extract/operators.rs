@@ -35,7 +35,7 @@ pub(super) fn extract(
 ) {
     let timeline = context.timeline;
     let entity_of = |op: Op| kernels.get(&kernel_name(timeline, op)?).copied();
-    let times = times(timeline, device, device.ops.in_window().filter_map(|op| Some((entity_of(op)?, op))));
+    let times = times(timeline, device, device.ops.in_window().filter_map(|op| Some((entity_of(op)?, op))), &[]);
     let mut most: BTreeMap<usize, (i64, i64, u32)> = BTreeMap::new();
     for ((entity, name), ns) in times {
         let (all_ns, most_ns, of) = most.entry(entity).or_insert((0, 0, NONE));
@@ -55,7 +55,17 @@ pub(super) fn extract(
 /// The operators that launch most of some kernels, the one with most of their time first: as few as hold [`NAMED_SHARE`] of it, at most
 /// [`MAX_NAMED_COUNT`]. None where these do not hold [`MIN_SHARE`].
 pub(super) fn main_of(timeline: &Timeline, device: &DeviceContext, kernels: impl Iterator<Item = Op>) -> Vec<NameId> {
-    let times = times(timeline, device, kernels.map(|op| (0, op)));
+    main_within(timeline, device, kernels, &[])
+}
+
+/// The same where an operator of some labels counts before those that it calls, the outermost of them first.
+pub(super) fn main_within(
+    timeline: &Timeline,
+    device: &DeviceContext,
+    kernels: impl Iterator<Item = Op>,
+    is_whole: &[bool],
+) -> Vec<NameId> {
+    let times = times(timeline, device, kernels.map(|op| (0, op)), is_whole);
     let all_ns = times.values().copied().fold(0, i64::saturating_add) as f64;
     let mut times: Vec<(i64, NameId)> = times.into_iter().map(|((_, name), ns)| (ns, name)).collect();
     times.retain(|(ns, name)| *name != NONE && *ns > 0);
@@ -71,11 +81,13 @@ pub(super) fn main_of(timeline: &Timeline, device: &DeviceContext, kernels: impl
     if named_ns as f64 >= MIN_SHARE * all_ns { named } else { Vec::new() }
 }
 
-/// How long kernels run by entity, and by the innermost operator that launches them; empty without operators.
+/// How long kernels run by entity, and by the innermost operator that launches them, or the outermost of those that count as a whole;
+/// empty without operators.
 fn times(
     timeline: &Timeline,
     device: &DeviceContext,
     kernels: impl Iterator<Item = (usize, Op)>,
+    is_whole: &[bool],
 ) -> BTreeMap<(usize, NameId), i64> {
     let mut times: BTreeMap<(usize, NameId), i64> = BTreeMap::new();
     if !timeline.ranges.hold_operators() {
@@ -85,10 +97,9 @@ fn times(
     let is_operator: Vec<bool> = labels.iter().map(|label| label.kind == RangeKind::Operator).collect();
     for of_thread in launches(timeline, device, kernels).chunk_by(|a, b| a.thread == b.thread) {
         let ranges = of_thread.first().and_then(|first| timeline.ranges.of_thread(first.thread));
-        let mut innermost =
-            ranges.map(|ranges| Innermost { ranges, is_operator: &is_operator, next: 0, open: Vec::new() });
+        let mut within = ranges.map(|ranges| Within { ranges, is_operator: &is_operator, next: 0, open: Vec::new() });
         for launch in of_thread {
-            let label = innermost.as_mut().map_or(NONE, |innermost| innermost.at(launch.at));
+            let label = within.as_mut().map_or(NONE, |within| within.at(launch.at, is_whole));
             let name = labels.get(label as usize).map_or(NONE, |label| label.name);
             let time = times.entry((launch.entity, name)).or_default();
             *time = time.saturating_add(launch.ns);
@@ -110,7 +121,7 @@ fn launches(timeline: &Timeline, device: &DeviceContext, kernels: impl Iterator<
 }
 
 /// The operators of a thread that are open, read in time order.
-struct Innermost<'all> {
+struct Within<'all> {
     ranges: &'all ThreadRanges,
     is_operator: &'all [bool],
     next: usize,
@@ -118,9 +129,9 @@ struct Innermost<'all> {
     open: Vec<(i64, u32)>,
 }
 
-impl Innermost<'_> {
-    /// The label of the innermost at a moment, or [`NONE`].
-    fn at(&mut self, moment: i64) -> u32 {
+impl Within<'_> {
+    /// The label of the innermost at a moment, or of the outermost that counts as a whole, or [`NONE`].
+    fn at(&mut self, moment: i64, is_whole: &[bool]) -> u32 {
         while let Some(range) = self.ranges.times.get(self.next).filter(|range| range.start <= moment) {
             let label = self.ranges.label.get(self.next).copied().unwrap_or(NONE);
             self.next += 1;
@@ -129,6 +140,7 @@ impl Innermost<'_> {
             }
         }
         while self.open.pop_if(|(end, _)| *end <= moment).is_some() {}
-        self.open.last().map_or(NONE, |(_, label)| *label)
+        let whole = self.open.iter().find(|(_, label)| is_whole.get(*label as usize) == Some(&true));
+        whole.or(self.open.last()).map_or(NONE, |(_, label)| *label)
     }
 }

@@ -2,11 +2,16 @@
 
 use foldhash::HashSet;
 
-use super::{Context, DeviceContext, steps};
+use super::optimizer::OptimizerSteps;
+use super::{Context, DeviceContext, operators, steps};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
+use crate::replay::SORTING;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
+
+/// Operators that write by an index, which they sort where several values fall on one place.
+const WRITING: [&str; 3] = ["aten::index_put", "aten::index_put_", "aten::_index_put_impl_"];
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     if !context.traits.iter().any(|told| told.is_sort) {
@@ -23,19 +28,52 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
     if launch_count > 0 {
         let tallies = shapes.iter().filter_map(|shape| device.tally.kernels.get(*shape));
+        let sort_ns = tallies.map(|tally| tally.attributed_ns).sum::<i64>();
         facts.set("sort_kernel_launch_count", launch_count);
-        facts.set("sort_kernel_ns", tallies.map(|tally| tally.attributed_ns).sum::<i64>());
+        facts.set("sort_kernel_ns", sort_ns);
+        let of_operator = of_operator(context, device, facts);
+        facts.set("sort_ns", of_operator.unwrap_or(sort_ns));
         facts.set_some("sort_kernel_round_share", round_share(context, device));
     }
 }
 
+/// The operator that most of these kernels lie in, and how long all runs that it launches, each by itself: a sort is more than the kernels
+/// that compare. Returns that time.
+fn of_operator(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) -> Option<i64> {
+    let timeline = context.timeline;
+    let labels = &timeline.ranges.labels;
+    let is_whole: Vec<bool> = labels
+        .iter()
+        .map(|label| timeline.name(label.name))
+        .map(|name| SORTING.contains(&name) || WRITING.contains(&name))
+        .collect();
+    let sorts = device.ops.in_window().filter(|op| is_sort(context, op));
+    let name = operators::main_within(timeline, device, sorts, &is_whole).first().copied()?;
+    let is_own: Vec<bool> = labels.iter().map(|label| label.name == name).collect();
+    let ranges = OptimizerSteps::new(timeline, &is_own);
+    let mut ranges = ranges.follow();
+    let (mut count, mut sum_ns) = (0, 0_i64);
+    for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
+        if ranges.launched(timeline, op) {
+            count += 1;
+            sum_ns = sum_ns.saturating_add(op.interval().clip(device.window()).len_ns());
+        }
+    }
+    facts.set("sort_operator", timeline.name(name));
+    facts.set("sort_operator_launch_count", count);
+    Some(sum_ns)
+}
+
+/// Whether an operation is a kernel of a sort.
+fn is_sort(context: &Context<'_>, op: &Op) -> bool {
+    let name = (op.kind == OpKind::Kernel).then(|| context.timeline.kernels.shape_of(op.index).full_name);
+    name.and_then(|name| context.traits.get(name as usize)).is_some_and(|told| told.is_sort)
+}
+
 /// The part of the median of the rounds that repeat in which sorts run: the first of them, and slow ones, do other things as well.
 fn round_share(context: &Context<'_>, device: &DeviceContext) -> Option<f64> {
-    let is_sort = |op: &Op| {
-        let name = (op.kind == OpKind::Kernel).then(|| context.timeline.kernels.shape_of(op.index).full_name);
-        name.and_then(|name| context.traits.get(name as usize)).is_some_and(|told| told.is_sort)
-    };
-    let sorts = Union::of(device.ops.in_window().filter(is_sort).map(|op| Interval::new(op.start, op.end)));
+    let sorts = device.ops.in_window().filter(|op| is_sort(context, op));
+    let sorts = Union::of(sorts.map(|op| Interval::new(op.start, op.end)));
     let rounds = steps::steady(device).iter().map(|step| step.device.clip(device.window()));
     let share = |round: Interval| sorts.overlap_ns(round) as f64 / round.len_ns() as f64;
     let mut shares: Vec<f64> = rounds.filter(|round| round.len_ns() > 0).map(share).collect();

@@ -10,6 +10,7 @@ mod kernels;
 mod merged;
 mod precision;
 mod programs;
+mod sorted;
 mod unlinked;
 
 use super::model::{Edge, Play, What, Why};
@@ -21,6 +22,7 @@ pub(super) use copies::{LAST_WAVE_SHARE, is_large_copy};
 pub(super) use host::is_scalar_readback;
 use programs::Loops;
 pub use programs::PieceLoop;
+pub use sorted::SORTING;
 
 /// How much of it a change is taken to win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -100,6 +102,7 @@ changes! {
     FuseAttention "fuse-attention" "fuse_attention" "Attention that is written out becomes one kernel, which keeps no matrix of weights in memory."
     KeepActivations "keep-activations" "keep_activations" "What the forward pass computes is kept for the backward pass, which runs no operator of it again."
     KeepData "keep-data" "keep_data" "Data that goes to the GPU and back, in copies of pageable memory of one size, stays there; what the host does with it in between is done there."
+    KeepOrder "keep-order" "keep_order" "What operators of a framework sort lies in order already, or less of it is sorted: all that they launch to sort goes; at best with what follows it in the step."
     BatchCopies "batch-copies" "batch_copies" "Small copies in a row become one, packed by the host."
     PinCopies "pin-copies" "pin_copies" "Pageable host memory is pinned: copies run at the rate of the link and their calls return at once."
     CacheAllocations "cache-allocations" "cache_allocations" "Memory is allocated once: calls that allocate and free take no time and wait for nothing."
@@ -134,6 +137,7 @@ impl Change {
                     | Self::FixedShapes
                     | Self::ProcessPerGpu
                     | Self::KeepActivations
+                    | Self::KeepOrder
             )
     }
 
@@ -260,6 +264,7 @@ impl Play<'_> {
             Change::KeepTensors => self.keep_tensors(extent, setting),
             Change::FuseAttention => self.fuse_attention(extent, setting),
             Change::KeepActivations => self.keep_activations(setting),
+            Change::KeepOrder => self.keep_order(extent, setting),
             Change::Fuse => self.fuse(extent, setting),
             Change::KeepData => self.keep_data(extent, setting),
             Change::BatchCopies => self.batch_copies(extent, setting),

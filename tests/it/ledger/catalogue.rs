@@ -12,9 +12,9 @@ use rusqlite::Connection;
 
 use crate::readers::host_turns;
 use crate::readers::kineto_held::{broadcasts, copies_within, zooming};
-use crate::readers::kineto_operators::{filled, made_again, pieces};
+use crate::readers::kineto_operators::{filled, loops, made_again, pieces};
 use crate::readers::unused_gradients::frozen;
-use crate::replays::along::choices;
+use crate::replays::along::{choices, sorting};
 use crate::replays::typical::of_two_sizes;
 use crate::support::analysis::{facts, facts_of, try_timeline};
 use crate::support::{Scenario, SchemaVersion, damage, fixture, heavy, kernels, scenario_names, temp, trace};
@@ -359,6 +359,8 @@ fn every_fact_of_the_catalogue_is_set() {
         set.extend(names_in(&facts(&path)));
     }
     set.extend(names_in(&facts(&choices(24).write().1)));
+    set.extend(names_in(&facts(&sorting("aten::coalesce", "DeviceMergeSortMergeKernel").write().1)));
+    set.extend(names_in(&of_trace(&loops(3, 9))));
     set.extend(names_in(&lossy()));
     set.extend(names_in(&of_either()));
     set.extend(names_in(&unusable()));

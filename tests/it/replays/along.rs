@@ -386,3 +386,74 @@ fn what_the_host_does_between_two_loads_goes_with_them() {
     let (alone_ns, apart_ns) = (expected_ns(false), expected_ns(true));
     assert!(alone_ns > 370_000 && apart_ns < alone_ns - 30_000, "{alone_ns} {apart_ns}");
 }
+
+/// Steps of which an operator sorts for a third and calls another within, before a product of what is in order.
+pub(crate) fn sorting(operator: &str, kernel: &str) -> Trace {
+    let mut trace = Trace::default();
+    for step in 0..STEP_COUNT {
+        let begin = trace.host_us;
+        trace.launch("filter_kernel", KERNEL_US);
+        let sort = trace.host_us;
+        trace.launch(kernel, KERNEL_US);
+        trace.launch("coalesceValuesKernel", KERNEL_US);
+        let length = trace.host_us - sort;
+        for (name, inset) in [(operator, 0.0), ("aten::_coalesce", 1.0)] {
+            trace.events.event("cpu_op", name, 99, sort + inset - 1.0, length - 2.0 * inset, "");
+        }
+        (0..3).for_each(|_| trace.launch("csrmm_alg1_kernel", KERNEL_US));
+        trace.wait();
+        trace.step(step, begin);
+    }
+    trace
+}
+
+#[test]
+fn what_an_operator_sorts_goes_with_all_that_it_launches() {
+    let sort = "void cub::detail::DeviceMergeSortMergeKernel<int>(int)";
+    let shares = |trace: &Trace| {
+        let (gain, step_ns) = trace.gain(Change::KeepOrder);
+        (gain.expected_ns as f64 / step_ns as f64, gain.ceiling_ns as f64 / step_ns as f64)
+    };
+    let (expected, most) = shares(&sorting("aten::coalesce", sort));
+    // Two of six kernels; at most all but the one that runs before it.
+    assert!((0.28..0.36).contains(&expected) && (0.75..0.9).contains(&most), "{expected} {most}");
+    assert_eq!(sorting("aten::coalesce", sort).fact("sort_operator_launch_count"), f64::from(2 * STEP_COUNT));
+    let (expected, most) = shares(&sorting("aten::coalesce", "filter_kernel"));
+    assert!(expected < 0.01 && most < 0.01, "nothing sorts: {expected} {most}");
+    // An operator of which nobody knows that it sorts may do anything else; the one within it is known.
+    let (expected, _) = shares(&sorting("aten::frobnicate", sort));
+    assert!((0.28..0.36).contains(&expected), "{expected}");
+}
+
+/// Steps whose optimizer launches kernels for lists of tensors, 60 for as many groups, each of so many blocks.
+pub(crate) fn groups(blocks: u32) -> Trace {
+    const LIST: &str = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::TensorListMetadata<1>, at::native::(anonymous namespace)::BinaryOpScalarFunctor<float, 1, 1, 0> >";
+    let mut trace = Trace::default();
+    for step in 0..STEP_COUNT {
+        let begin = trace.host_us;
+        trace.launch("filter_kernel", KERNEL_US);
+        trace.wait();
+        let optimizer = trace.host_us;
+        (0..60).for_each(|_| trace.ask_of(blocks, "cudaLaunchKernel", "kernel", LIST, 7, 2.0));
+        let length = trace.host_us - optimizer;
+        trace.events.event("user_annotation", "Optimizer.step#AdamW.step", 99, optimizer, length, "");
+        trace.wait();
+        trace.step(step, begin);
+    }
+    trace
+}
+
+#[test]
+fn an_optimizer_of_many_groups_updates_few_parameters_at_once() {
+    let of = |blocks: u32| {
+        let trace = groups(blocks);
+        let (gain, step_ns) = trace.gain(Change::FuseOptimizer);
+        let counts = ["optimizer_joint_kernel_count", "optimizer_short_list_kernel_count"];
+        (counts.map(|name| trace.fact(name)), gain.expected_ns as f64 / step_ns as f64)
+    };
+    let all = f64::from(60 * STEP_COUNT);
+    let (counts, share) = of(31);
+    assert!(counts == [0.0, all] && share > 0.3, "{counts:?} {share}");
+    let (counts, share) = of(32);
+    assert!(counts == [all, 0.0] && share < 0.01, "{counts:?} {share}");
+}

@@ -1,0 +1,133 @@
+//! What operators of a framework put in order again and again: it lies in order already, or less of it is sorted.
+
+use std::collections::BTreeMap;
+
+use foldhash::HashSet;
+
+use super::super::model::Play;
+use super::super::record::{Op, Part};
+use super::super::setting::Setting;
+use super::{Extent, LARGE_SHARE};
+use crate::ledger::OpKind;
+use crate::timeline::Timeline;
+use crate::timeline::interval::Interval;
+
+/// Operators of PyTorch that sort on the way, some of them by calling others of these.
+pub const SORTING: [&str; 21] = [
+    "aten::coalesce",
+    "aten::_coalesce",
+    "aten::_unique",
+    "aten::_unique2",
+    "aten::unique_dim",
+    "aten::topk",
+    "aten::kthvalue",
+    "aten::median",
+    "aten::nanmedian",
+    "aten::quantile",
+    "aten::nanquantile",
+    "aten::mode",
+    "aten::isin",
+    "aten::randperm",
+    "aten::multinomial",
+    "aten::embedding_dense_backward",
+    "aten::_embedding_bag_dense_backward",
+    "aten::sort",
+    "aten::argsort",
+    "aten::msort",
+    "aten::lexsort",
+];
+/// Of these, those whose result does not lie in the order that they sort by: nothing behind them works on less where they sort less.
+const UNFOLLOWED: [&str; 4] =
+    ["aten::randperm", "aten::multinomial", "aten::embedding_dense_backward", "aten::_embedding_bag_dense_backward"];
+/// In the names of kernels that sort.
+const SORTS: [&str; 6] = [
+    "DeviceMergeSort",
+    "DeviceRadixSort",
+    "DeviceSegmentedRadixSort",
+    "DeviceSegmentedSort",
+    "radixSortKV",
+    "bitonicSortKV",
+];
+
+impl Play<'_> {
+    /// Operators that sort go, with all that they launch and wait for. Whoever sorts less works on less behind that as well: at best
+    /// what follows in the step goes too, where sorting takes enough of it to be changed for that.
+    pub(super) fn keep_order(&mut self, extent: Extent, setting: &Setting<'_>) {
+        let part = &self.model.part;
+        let operators = operators_of_calls(setting.subject.timeline, part);
+        let operator = |op: &Op| operators.get(op.call as usize).copied().flatten();
+        let key = |op: &Op| Some((part.calls.get(op.call as usize)?.thread, operator(op)?.times.start));
+        let sorts: HashSet<(u32, i64)> = part.ops.iter().filter(|op| is_sort(setting, op)).filter_map(key).collect();
+        if sorts.is_empty() {
+            return;
+        }
+        let calls = part.calls.iter().zip(&operators);
+        let mut is_gone: Vec<bool> = calls
+            .map(|(call, operator)| operator.is_some_and(|own| sorts.contains(&(call.thread, own.times.start))))
+            .collect();
+        let of_call = |is_gone: &[bool], op: &Op| is_gone.get(op.call as usize) == Some(&true);
+        let own = || part.ops.iter().filter(|op| of_call(&is_gone, op));
+        let run_ns = |op: &Op| (op.end - op.start) as f64;
+        let is_large = own().map(run_ns).sum::<f64>() >= LARGE_SHARE * part.ops.iter().map(run_ns).sum::<f64>();
+        let mut since: BTreeMap<(u32, u32), i64> = BTreeMap::new();
+        if extent == Extent::Ceiling && is_large {
+            for op in own().filter(|op| operator(op).is_some_and(|operator| operator.is_followed)) {
+                let first = since.entry((op.device, op.step)).or_insert(op.start);
+                *first = op.start.min(*first);
+            }
+        }
+        let is_behind = |op: &Op| since.get(&(op.device, op.step)).is_some_and(|since| op.start >= *since);
+        for op in part.ops.iter().filter(|op| is_behind(op)) {
+            if let Some(is_gone) = is_gone.get_mut(op.call as usize) {
+                *is_gone = true;
+            }
+        }
+        self.drop_ops(|op| of_call(&is_gone, op) || is_behind(op));
+        self.free_launches(&is_gone, extent, setting);
+    }
+}
+
+/// An operator that may sort.
+#[derive(Debug, Clone, Copy)]
+struct Operator {
+    times: Interval,
+    /// Whether what comes behind it works on what it sorts.
+    is_followed: bool,
+}
+
+/// Of each call the outermost operator that may sort in which it is made.
+fn operators_of_calls(timeline: &Timeline, part: &Part) -> Vec<Option<Operator>> {
+    let mut of_calls = vec![None; part.calls.len()];
+    let names = timeline.ranges.labels.iter().map(|label| timeline.name(label.name));
+    let is_followed = |name: &str| SORTING.contains(&name).then(|| !UNFOLLOWED.contains(&name));
+    let sorting: Vec<Option<bool>> = names.map(is_followed).collect();
+    if sorting.iter().all(Option::is_none) {
+        return of_calls;
+    }
+    for thread in &part.threads {
+        let own = part.calls.get(thread.start).and_then(|first| timeline.ranges.of_thread(first.thread));
+        let Some(ranges) = own else { continue };
+        let mut until = i64::MIN;
+        let mut operators: Vec<Operator> = Vec::new();
+        for (times, label) in ranges.times.iter().zip(&ranges.label) {
+            let Some(is_followed) = sorting.get(*label as usize).copied().flatten() else { continue };
+            if times.start >= until {
+                until = times.end;
+                operators.push(Operator { times, is_followed });
+            }
+        }
+        for call in thread.clone() {
+            let at = part.calls[call].start;
+            let begun = operators.partition_point(|operator| operator.times.start <= at);
+            let last = begun.checked_sub(1).and_then(|last| operators.get(last));
+            of_calls[call] = last.copied().filter(|operator| at < operator.times.end);
+        }
+    }
+    of_calls
+}
+
+fn is_sort(setting: &Setting<'_>, op: &Op) -> bool {
+    let timeline = setting.subject.timeline;
+    let name = |op: &Op| timeline.name(timeline.kernels.shape_of(op.index).full_name);
+    op.kind == OpKind::Kernel && SORTS.iter().any(|part| name(op).contains(part))
+}
