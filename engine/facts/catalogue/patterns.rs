@@ -67,7 +67,7 @@ pub(super) const SORTS: &[Fact] = &[
         Text,
         Nvtx,
         Incomparable,
-        "The operator that launches most of these kernels, where operators are recorded: the outermost of those that are known to sort, else the innermost.",
+        "The operator that launches most of these kernels, where it is known to sort; of such operators within each other the outermost.",
     ),
     fact("sort_operator_launch_count", Int, Nvtx, Extensive, "Operations of the GPU that it launches."),
     fact(

@@ -37,7 +37,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
 }
 
-/// The operator that most of these kernels lie in, and how long all runs that it launches, each by itself: a sort is more than the kernels
+/// The operator that most of these kernels lie in, where it is known to sort, and how long all runs that it launches, each by itself: a sort is more than the kernels
 /// that compare. Returns that time.
 fn of_operator(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) -> Option<i64> {
     let timeline = context.timeline;
@@ -50,6 +50,10 @@ fn of_operator(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity
     let sorts = device.ops.in_window().filter(|op| is_sort(context, op));
     let name = operators::main_within(timeline, device, sorts, &is_whole).first().copied()?;
     let is_own: Vec<bool> = labels.iter().map(|label| label.name == name).collect();
+    // Any other may do far more than sort.
+    if !is_own.iter().zip(&is_whole).any(|(is_own, is_whole)| *is_own && *is_whole) {
+        return None;
+    }
     let ranges = OptimizerSteps::new(timeline, &is_own);
     let mut ranges = ranges.follow();
     let (mut count, mut sum_ns) = (0, 0_i64);
