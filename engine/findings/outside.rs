@@ -433,9 +433,9 @@ impl<'facts> Outside<'facts> {
         let own_recorded_ns = self.own_recorded_ns();
         let share = percent(self.own_ns() as f64 / own_recorded_ns.max(1) as f64);
         let beside = match (self.takes(self.profiler_ns), self.takes(self.absent_ns)) {
-            (true, true) => " while its process ran, beside the profiler's own work,",
+            (true, true) => " while the process ran, beside the profiler's own work,",
             (true, false) => " beside the profiler's own work",
-            (false, true) => " while its process ran",
+            (false, true) => " while the process ran",
             (false, false) => "",
         };
         let words = format!("{share} of the {} that were recorded{beside} lie {place}", duration(own_recorded_ns));
