@@ -28,8 +28,8 @@ const FEW_WAVES: f64 = 2.0;
 /// In the names of kernels that PyTorch launches for a list of tensors.
 pub const MANY_TENSORS: &str = "multi_tensor_apply";
 /// A launch of such a kernel with fewer blocks holds few tensors, or a rest of many: each tensor has a block at least, and PyTorch lists
-/// up to 110 of them in one launch of up to 320 blocks.
-pub const MANY_TENSORS_BLOCKS: i64 = 32;
+/// up to 110, 64, 48, 36 or 30 of them in one launch, for one to five lists that go together.
+pub const MANY_TENSORS_BLOCKS: i64 = 30;
 
 /// In the names of kernels of cuDNN that convolve by Winograd's method.
 const WINOGRAD: &str = "winograd";

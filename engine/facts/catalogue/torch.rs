@@ -224,7 +224,7 @@ pub(super) const TORCH: &[Fact] = &[
         Int,
         Nvtx,
         ExtensiveWithGaps,
-        "Idle time of these steps beyond compiling itself and beyond what as many other steps have, all of it where each compiles: what goes with compiling. Absent without any.",
+        "Idle time of these steps beyond compiling itself and beyond the median of other steps: what goes with compiling. With fewer than 3 other steps all of it where compiling is at least half of their idle time, else absent, as without any.",
     ),
     fact(
         "convolution_count",

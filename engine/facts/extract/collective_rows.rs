@@ -10,6 +10,8 @@ use crate::timeline::union::Union;
 const LEAST_IN_ROW: usize = 16;
 /// Kernels between two of them, at most: one may scale or add up what the first brought. A layer has more.
 const MOST_BETWEEN: usize = 1;
+/// A longer one is a layer's by itself, and so is a graph, whatever runs in it.
+const LONG_NS: i64 = 50_000;
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     if !device.passed(context).has_communication {
@@ -36,7 +38,8 @@ fn rows(kernels: impl Iterator<Item = Op>) -> Vec<Vec<Op>> {
     let (mut rows, mut row, mut between) = (Vec::new(), Vec::new(), 0);
     for op in kernels {
         if op.kind != OpKind::Communication {
-            between += 1;
+            let is_layer = op.kind == OpKind::Graph || op.interval().len_ns() > LONG_NS;
+            between += if is_layer { MOST_BETWEEN + 1 } else { 1 };
             continue;
         }
         if between > MOST_BETWEEN {
@@ -54,11 +57,16 @@ fn rows(kernels: impl Iterator<Item = Op>) -> Vec<Vec<Op>> {
 mod tests {
     use super::*;
 
-    /// The lengths of rows of collectives (`c`) and other kernels.
+    /// The lengths of rows of collectives (`c`), graphs (`g`), and kernels that are long (`l`) or not.
     fn lengths(kinds: &str) -> Vec<usize> {
-        let op = |(at, kind): (usize, char)| {
-            let kind = if kind == 'c' { OpKind::Communication } else { OpKind::Kernel };
-            Op { start: at as i64, end: at as i64 + 1, kind, index: at as u32 }
+        let op = |(at, name): (usize, char)| {
+            let kind = match name {
+                'c' => OpKind::Communication,
+                'g' => OpKind::Graph,
+                _ => OpKind::Kernel,
+            };
+            let start = 100_000 * at as i64;
+            Op { start, end: start + if name == 'l' { LONG_NS + 1 } else { LONG_NS }, kind, index: at as u32 }
         };
         rows(kinds.chars().enumerate().map(op)).iter().map(Vec::len).collect()
     }
@@ -73,6 +81,7 @@ mod tests {
     #[test]
     fn collectives_of_layers_are_no_row() {
         assert!(lengths(&"ckk".repeat(40)).is_empty());
+        assert!(lengths(&"cg".repeat(40)).is_empty() && lengths(&"cl".repeat(40)).is_empty());
         assert!(lengths(&"c".repeat(15)).is_empty() && lengths("").is_empty());
     }
 }

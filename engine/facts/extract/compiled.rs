@@ -7,7 +7,6 @@ use foldhash::HashMap;
 
 use super::{Context, DeviceContext, stats, steps};
 use crate::facts::Entity;
-use crate::ledger::Account;
 use crate::ledger::compiling::CodeWork;
 use crate::text::paths::file_name;
 use crate::timeline::api::{self, ApiClass};
@@ -28,6 +27,8 @@ const LOOKUP: &str = "TorchDynamo Cache Lookup";
 const RESUMED: &str = "torch_dynamo_resume_in_";
 /// Shorter ones look code up.
 const LEAST_COMPILE_NS: i64 = 1_000_000;
+/// With fewer steps that compile nothing, they do not tell what a step is idle for without that.
+const LEAST_OTHER_STEPS: usize = 3;
 /// Shorter calls ask for what is loaded.
 const LEAST_LOAD_NS: i64 = 20_000;
 
@@ -40,8 +41,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let timeline = context.timeline;
     let steady = steps::steady(device);
     let steps: Vec<Interval> = steady.iter().map(|step| step.host).collect();
-    let compiling = compiling_steps(context, device, &steps);
-    facts.set("compiling_step_count", compiling.iter().filter(|is_compiling| **is_compiling).count() as i64);
+    let compiling = compiling_ns(context, device, &steps);
+    facts.set("compiling_step_count", compiling.iter().filter(|ns| **ns >= LEAST_COMPILE_NS).count() as i64);
     let on_device: Vec<Interval> = steady.iter().map(|step| step.device.clip(device.window())).collect();
     facts.set_some("compiling_step_beside_ns", beside_compiling_ns(device, &on_device, &compiling));
     let loading = loading_step_count(context, device, &steps);
@@ -113,22 +114,28 @@ fn break_of(frame: &str) -> Option<Break<'_>> {
     Some(Break { file: file_name(path), line: line.parse().ok()?, function })
 }
 
-/// What steps that compile are idle for beyond as many others, and beyond compiling itself: looking up and loading code, and what runs for
-/// the first time. `None` where none compiles.
-fn beside_compiling_ns(device: &DeviceContext, steps: &[Interval], is_compiling: &[bool]) -> Option<i64> {
+/// What steps that compile are idle for beyond others, and beyond compiling itself: looking up and loading code, and what runs for the
+/// first time. `None` where none compiles, or nothing tells what others are idle for and compiling is not most of it.
+fn beside_compiling_ns(device: &DeviceContext, steps: &[Interval], compile_ns: &[i64]) -> Option<i64> {
     let idle_ns = |step: &Interval| step.len_ns() - device.busy_within(*step);
     let of = |compiles: bool| {
-        let own = steps.iter().zip(is_compiling).filter(move |(_, is)| **is == compiles);
-        own.map(|(step, _)| idle_ns(step)).collect::<Vec<_>>()
+        let all = steps.iter().zip(compile_ns);
+        let own = all.filter(move |(_, compile_ns)| (**compile_ns >= LEAST_COMPILE_NS) == compiles);
+        own.map(|(step, compile_ns)| (idle_ns(step), *compile_ns)).collect::<Vec<_>>()
     };
     let own = of(true);
-    let usual_ns = stats::median(&mut of(false)).unwrap_or(0);
-    let beyond_ns: i64 = own.iter().map(|ns| (ns - usual_ns).max(0)).sum();
-    (!own.is_empty()).then(|| (beyond_ns - device.account_ns(Account::IdleCompile)).max(0))
+    let mut others: Vec<i64> = of(false).into_iter().map(|(idle_ns, _)| idle_ns).collect();
+    let sum_ns = |of: fn(&(i64, i64)) -> i64| own.iter().map(of).fold(0, i64::saturating_add);
+    let is_most =
+        sum_ns(|(idle_ns, compile_ns)| *idle_ns.min(compile_ns)).saturating_mul(2) >= sum_ns(|(idle_ns, _)| *idle_ns);
+    let is_told = !own.is_empty() && (others.len() >= LEAST_OTHER_STEPS || is_most);
+    let usual_ns = if others.len() >= LEAST_OTHER_STEPS { stats::median(&mut others).unwrap_or(0) } else { 0 };
+    let beyond_ns = own.iter().map(|(idle_ns, compile_ns)| (idle_ns - usual_ns - compile_ns).max(0));
+    is_told.then(|| beyond_ns.fold(0, i64::saturating_add))
 }
 
-/// Of each step, whether a thread that launches the device's work compiles in it.
-fn compiling_steps(context: &Context<'_>, device: &DeviceContext, steps: &[Interval]) -> Vec<bool> {
+/// How long threads that launch the device's work compile in each step.
+fn compiling_ns(context: &Context<'_>, device: &DeviceContext, steps: &[Interval]) -> Vec<i64> {
     let code = context.calls.code();
     let rows = code.times.iter().zip(&code.thread).zip(&code.work);
     let own = rows.filter(|((times, thread), work)| {
@@ -137,7 +144,7 @@ fn compiling_steps(context: &Context<'_>, device: &DeviceContext, steps: &[Inter
             && device.is_of(context.timeline.process_of(**thread))
     });
     let compiling = Union::of(own.map(|((times, _), _)| times));
-    steps.iter().map(|step| compiling.overlap_ns(*step) >= LEAST_COMPILE_NS).collect()
+    steps.iter().map(|step| compiling.overlap_ns(*step)).collect()
 }
 
 /// Steps in which calls of the device's processes load or link code.

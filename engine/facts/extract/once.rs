@@ -11,7 +11,7 @@ use super::optimizer::OptimizerSteps;
 use super::os_waits::{self, OsWaits, WaitsForOthers};
 use super::ranges::NameOrder;
 use super::stats::Durations;
-use super::{Context, DeviceContext, between_os_calls, kinds, late_gpus, lives, locked_turns};
+use super::{Context, DeviceContext, between_os_calls, kinds, late_gpus, lives, locked_turns, optimizer};
 use crate::ledger::{Op, OpKind};
 use crate::timeline::columns::KernelShape;
 use crate::timeline::interval::Interval;
@@ -26,6 +26,7 @@ pub(super) const MAX_LAUNCHING_THREADS: usize = 8;
 pub(super) struct OfRecording {
     api_names: OnceLock<Vec<(NameId, i64)>>,
     optimizer_steps: OnceLock<OptimizerSteps>,
+    do_optimizers_launch: OnceLock<bool>,
     /// By process.
     call_kinds: OnceLock<Vec<kinds::OfProcess>>,
     range_names: OnceLock<NameOrder>,
@@ -168,6 +169,11 @@ impl Context<'_> {
     /// The calls of the OS that ask for a lock: see [`locked_turns::locks`].
     pub(super) fn locks(&self) -> &[u32] {
         self.once.locks.get_or_init(|| locked_turns::locks(self))
+    }
+
+    /// Whether steps of optimizers launch work of any device: see [`optimizer::launch_work`].
+    pub(super) fn optimizers_launch(&self) -> bool {
+        *self.once.do_optimizers_launch.get_or_init(|| optimizer::launch_work(self))
     }
 
     /// From when to when each process ran: see [`lives::lives`].

@@ -80,13 +80,20 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set_some("optimizer_name", name);
 }
 
+/// Whether steps of optimizers launch work of any device: with several, one of them may hold the parameters of all.
+pub(super) fn launch_work(context: &Context<'_>) -> bool {
+    // Graphs hold kernels, and memory that is set is the device's.
+    let is_of_device = |op: &Op| !matches!(op.kind, OpKind::Copy | OpKind::Migration);
+    context.devices.iter().any(|device| {
+        let mut steps = context.optimizer_steps().follow();
+        device.ops.all_ops().filter(is_of_device).any(|op| steps.launched(context.timeline, op))
+    })
+}
+
 /// Steps of optimizers none of which launches a kernel: they work on what lies in the memory of the host.
 fn on_host(context: &Context<'_>, device: &DeviceContext, name: Option<&str>, facts: &mut Entity) {
     let (timeline, idle_ns) = (context.timeline, device.idle().optimizer_ns);
-    let mut steps = context.optimizer_steps().follow();
-    // Graphs hold kernels, and memory that is set is the device's.
-    let is_of_device = |op: &Op| !matches!(op.kind, OpKind::Copy | OpKind::Migration);
-    if idle_ns == 0 || device.ops.in_window().filter(is_of_device).any(|op| steps.launched(timeline, op)) {
+    if idle_ns == 0 || context.optimizers_launch() {
         return;
     }
     let own = context.optimizer_steps().of_threads().filter(|(thread, _)| device.is_of(timeline.process_of(*thread)));

@@ -156,7 +156,9 @@ impl Told {
         let usual_ns = median(&mut steady.iter().map(|step| step.device.len_ns()).collect::<Vec<_>>()).unwrap_or(0);
         let excess_ns = |part: &Interval| part.len_ns() - usual_ns;
         let most_ns = steady.iter().map(|step| excess_ns(&step.device)).max().unwrap_or(0);
-        let least_ns = ((SLOW_RATIO - 1.0) * usual_ns as f64).max(SLOW_PART * most_ns as f64);
+        // One that is twice as long is slow, however long another is.
+        let part_ns = (SLOW_PART * most_ns as f64).min(usual_ns as f64);
+        let least_ns = ((SLOW_RATIO - 1.0) * usual_ns as f64).max(part_ns);
         let is_slow = |part: &Interval| excess_ns(part) as f64 >= least_ns;
         let slow: Vec<Interval> = steady.iter().map(|step| step.device).filter(is_slow).collect();
         self.slow_step_count = slow.len();

@@ -11,7 +11,7 @@ use super::Extent;
 const LEAST_BYTES: i64 = 1_000_000;
 /// Copies of one size are input and output where they go so many times as often one way, in halves, as the other.
 const MOST_EXCESS: usize = 3;
-/// Host code that takes so many times as long as the copies beside it does something else than to work on what they move.
+/// Host code that takes so many times as long as the copies beside it is expected to do something else than to work on what they move.
 const MOST_HOST_RATIO: i64 = 10;
 
 impl Play<'_> {
@@ -91,11 +91,11 @@ impl Play<'_> {
             for (call, (before, after)) in thread.clone().skip(1).zip(before.into_iter().zip(after.into_iter().skip(1)))
             {
                 let is_between = before.lane == Some(TO_HOST) && after.lane == Some(TO_DEVICE);
-                let is_beside = before.lane.is_some() || after.lane.is_some();
+                let is_beside = extent == Extent::Ceiling && (before.lane.is_some() || after.lane.is_some());
                 let host_ns = calls[call].start - calls[call - 1].end;
                 let copies_ns = before.run_ns.saturating_add(after.run_ns);
-                works[call] = (is_between || extent == Extent::Ceiling && is_beside)
-                    && host_ns <= copies_ns.saturating_mul(MOST_HOST_RATIO);
+                let is_alike = host_ns <= copies_ns.saturating_mul(MOST_HOST_RATIO);
+                works[call] = is_beside || is_between && is_alike;
             }
         }
         works

@@ -13,13 +13,12 @@ use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
 
 /// Operators of PyTorch that sort on the way, some of them by calling others of these.
-pub const SORTING: [&str; 21] = [
+pub const SORTING: [&str; 20] = [
     "aten::coalesce",
     "aten::_coalesce",
     "aten::_unique",
     "aten::_unique2",
     "aten::unique_dim",
-    "aten::topk",
     "aten::kthvalue",
     "aten::median",
     "aten::nanmedian",
@@ -55,9 +54,13 @@ impl Play<'_> {
     pub(super) fn keep_order(&mut self, extent: Extent, setting: &Setting<'_>) {
         let part = &self.model.part;
         let operators = operators_of_calls(setting.subject.timeline, part);
+        if operators.iter().all(Option::is_none) {
+            return;
+        }
         let operator = |op: &Op| operators.get(op.call as usize).copied().flatten();
         let key = |op: &Op| Some((part.calls.get(op.call as usize)?.thread, operator(op)?.times.start));
-        let sorts: HashSet<(u32, i64)> = part.ops.iter().filter(|op| is_sort(setting, op)).filter_map(key).collect();
+        let keyed = part.ops.iter().filter_map(|op| Some((op, key(op)?)));
+        let sorts: HashSet<(u32, i64)> = keyed.filter(|(op, _)| is_sort(setting, op)).map(|(_, key)| key).collect();
         if sorts.is_empty() {
             return;
         }
