@@ -119,7 +119,7 @@ fn walk_all(
     take: impl FnMut(Batch) + Send,
 ) {
     let is_optimizer = timeline.optimizer_labels();
-    let mut questions = questions(devices, &is_optimizer);
+    let mut questions = questions(devices, is_optimizer);
     questions.sort_by_key(|question| (question.thread, question.device));
     let by_thread: Vec<_> = questions.chunk_by(|a, b| a.thread == b.thread).collect();
     let batches: Vec<_> = by_thread.chunks(by_thread.len().div_ceil(MAX_BATCHES).max(1)).collect();

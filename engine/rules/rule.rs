@@ -23,16 +23,10 @@ pub struct FactRef {
     pub name: &'static str,
 }
 
-impl FactRef {
-    /// As `kind.name`.
-    pub(super) fn full_name(self) -> String {
-        [self.kind.name(), ".", self.name].concat()
-    }
-}
-
 impl fmt::Display for FactRef {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}.{}", self.kind.name(), self.name)
+        // Reports lack many: formatting would take most of naming them.
+        [self.kind.name(), ".", self.name].into_iter().try_for_each(|part| out.write_str(part))
     }
 }
 

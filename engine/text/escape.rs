@@ -3,6 +3,7 @@
 //! Forges look for mentions, references and links in the *rendered* text, where a backslash is gone. So characters that
 //! start one are also followed by a word joiner (U+2060), which nobody sees.
 
+use std::convert::Infallible;
 use std::io::{self, Write};
 
 use super::invisible::is_invisible;
@@ -126,20 +127,27 @@ fn fenced(text: &str) -> String {
 /// holds none: it is then given back as it is.
 pub fn json(json: String) -> String {
     let mut before = ' ';
-    let acts = |c: char| is_acted_on(c, std::mem::replace(&mut before, c));
-    let Some(first) = json.find(acts) else { return json };
-    let (mut out, rest) = (String::with_capacity(json.len()), &json[first..]);
-    out.push_str(&json[..first]);
-    before = out.chars().next_back().unwrap_or(' ');
-    for c in rest.chars() {
-        if is_acted_on(c, before) {
-            out.push_str(&json_escape(c));
-        } else {
-            out.push(c);
-        }
-        before = c;
+    if !json.contains(|c| is_acted_on(c, std::mem::replace(&mut before, c))) {
+        return json;
     }
+    let mut out = String::with_capacity(json.len());
+    let put = |piece: &str| {
+        out.push_str(piece);
+        Ok::<(), Infallible>(())
+    };
+    let Ok(()) = put_json(&json, &mut ' ', put);
     out
+}
+
+/// Hands on JSON in pieces, each of those characters as its escape; `before` is the character before it, and then its last.
+fn put_json<E>(json: &str, before: &mut char, mut put: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
+    let mut rest = json;
+    while let Some((at, c)) = rest.char_indices().find(|(_, c)| is_acted_on(*c, std::mem::replace(before, *c))) {
+        put(&rest[..at])?;
+        put(&json_escape(c))?;
+        rest = &rest[at + c.len_utf8()..];
+    }
+    put(rest)
 }
 
 /// Writes such JSON piece by piece, each of whole characters.
@@ -163,15 +171,7 @@ impl<W: Write> JsonWriter<W> {
 impl<W: Write> Write for JsonWriter<W> {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         let text = std::str::from_utf8(piece).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-        let mut rest = text;
-        while let Some((at, c)) =
-            rest.char_indices().find(|(_, c)| is_acted_on(*c, std::mem::replace(&mut self.before, *c)))
-        {
-            self.out.write_all(&rest.as_bytes()[..at])?;
-            self.out.write_all(json_escape(c).as_bytes())?;
-            rest = &rest[at + c.len_utf8()..];
-        }
-        self.out.write_all(rest.as_bytes())?;
+        put_json(text, &mut self.before, |piece| self.out.write_all(piece.as_bytes()))?;
         Ok(piece.len())
     }
 

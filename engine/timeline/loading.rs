@@ -51,10 +51,11 @@ pub const OPTIMIZER_STEP: &str = "Optimizer.step#";
 const OPTIMIZER_NAMES: [&str; 8] =
     ["optimizer", "optimizerstep", "optim", "optimstep", "optstep", "stepoptimizer", "optimizerupdate", "adamstep"];
 
-/// What [`Timeline::loading_labels`] found, and whether threads are of workers, if that was asked.
+/// What [`Timeline::loading_labels`] and [`Timeline::optimizer_labels`] found, and whether threads are of workers, if that was asked.
 #[derive(Debug, Default)]
 pub struct Loading {
     labels: OnceLock<Vec<bool>>,
+    optimizer_labels: OnceLock<Vec<bool>>,
     has_worker_threads: OnceLock<bool>,
 }
 
@@ -75,7 +76,11 @@ impl Timeline {
 
     /// By index of the label, whether its ranges are steps of an optimizer: as PyTorch marks them; without any such, as programs
     /// call their own.
-    pub fn optimizer_labels(&self) -> Vec<bool> {
+    pub fn optimizer_labels(&self) -> &[bool] {
+        self.loading.optimizer_labels.get_or_init(|| self.find_optimizer_labels())
+    }
+
+    fn find_optimizer_labels(&self) -> Vec<bool> {
         let of_pytorch = self.labels_beginning(OPTIMIZER_STEP);
         if of_pytorch.contains(&true) {
             return of_pytorch;

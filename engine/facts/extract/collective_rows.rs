@@ -21,7 +21,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         rows(device.ops.in_window().filter(|op| !matches!(op.kind, OpKind::Copy | OpKind::Memset | OpKind::Migration)));
     let (mut count, mut idle_ns, mut exposed_ns) = (0, 0_i64, 0_i64);
     for row in &rows {
-        let hull = Interval::new(row[0].start, row.iter().map(|op| op.end).max().unwrap_or(row[0].end));
+        let hull = row.iter().map(|op| op.interval()).reduce(Interval::hull).unwrap_or_default();
         let hull = hull.clip(device.window());
         let run = Union::of(row.iter().map(|op| op.interval().clip(device.window())));
         count += row.len();

@@ -118,19 +118,15 @@ fn break_of(frame: &str) -> Option<Break<'_>> {
 /// first time. `None` where none compiles, or nothing tells what others are idle for and compiling is not most of it.
 fn beside_compiling_ns(device: &DeviceContext, steps: &[Interval], compile_ns: &[i64]) -> Option<i64> {
     let idle_ns = |step: &Interval| step.len_ns() - device.busy_within(*step);
-    let of = |compiles: bool| {
-        let all = steps.iter().zip(compile_ns);
-        let own = all.filter(move |(_, compile_ns)| (**compile_ns >= LEAST_COMPILE_NS) == compiles);
-        own.map(|(step, compile_ns)| (idle_ns(step), *compile_ns)).collect::<Vec<_>>()
-    };
-    let own = of(true);
-    let mut others: Vec<i64> = of(false).into_iter().map(|(idle_ns, _)| idle_ns).collect();
-    let sum_ns = |of: fn(&(i64, i64)) -> i64| own.iter().map(of).fold(0, i64::saturating_add);
-    let is_most =
-        sum_ns(|(idle_ns, compile_ns)| *idle_ns.min(compile_ns)).saturating_mul(2) >= sum_ns(|(idle_ns, _)| *idle_ns);
-    let is_told = !own.is_empty() && (others.len() >= LEAST_OTHER_STEPS || is_most);
-    let usual_ns = if others.len() >= LEAST_OTHER_STEPS { stats::median(&mut others).unwrap_or(0) } else { 0 };
-    let beyond_ns = own.iter().map(|(idle_ns, compile_ns)| (idle_ns - usual_ns - compile_ns).max(0));
+    let idle = steps.iter().map(idle_ns).zip(compile_ns.iter().copied());
+    let (own, others): (Vec<_>, Vec<_>) = idle.partition(|(_, compile_ns)| *compile_ns >= LEAST_COMPILE_NS);
+    let mut others: Vec<i64> = others.into_iter().map(|(idle_ns, _)| idle_ns).collect();
+    let usual_ns = if others.len() >= LEAST_OTHER_STEPS { stats::median(&mut others) } else { None };
+    let sum = |ns: fn(&(i64, i64)) -> i64| own.iter().map(ns).fold(0, i64::saturating_add);
+    let compiling_ns = sum(|(idle_ns, compile_ns)| *idle_ns.min(compile_ns));
+    let is_most = || compiling_ns.saturating_mul(2) >= sum(|(idle_ns, _)| *idle_ns);
+    let is_told = !own.is_empty() && (usual_ns.is_some() || is_most());
+    let beyond_ns = own.iter().map(|(idle_ns, compile_ns)| (idle_ns - usual_ns.unwrap_or(0) - compile_ns).max(0));
     is_told.then(|| beyond_ns.fold(0, i64::saturating_add))
 }
 

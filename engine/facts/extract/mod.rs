@@ -399,7 +399,8 @@ impl<'timeline> Context<'timeline> {
     /// Reads the idle time of the devices on the threads that have to explain it.
     fn read_idle(&self, unread: Vec<Unread>, threads: Threads) {
         let _in_any_case = IdleInAnyCase(&self.devices);
-        let restarts: Vec<Union> = self.devices.iter().map(|device| ranges::restarts(self, device)).collect();
+        let restarts = |device: &DeviceContext| device.fetched(self).map(ranges::Fetched::restarts).unwrap_or_default();
+        let restarts: Vec<Union> = self.devices.iter().map(restarts).collect();
         let idle =
             unread.into_iter().zip(&self.devices).zip(&restarts).map(|((unread, device), restarts)| IdleDevice {
                 unread,

@@ -11,7 +11,7 @@ use super::optimizer::OptimizerSteps;
 use super::os_waits::{self, OsWaits, WaitsForOthers};
 use super::ranges::NameOrder;
 use super::stats::Durations;
-use super::{Context, DeviceContext, between_os_calls, kinds, late_gpus, lives, locked_turns, optimizer};
+use super::{Context, DeviceContext, between_os_calls, kinds, late_gpus, lives, locked_turns, optimizer, ranges};
 use crate::ledger::{Op, OpKind};
 use crate::timeline::columns::KernelShape;
 use crate::timeline::interval::Interval;
@@ -59,6 +59,7 @@ pub(super) struct OfDevice {
     passed: OnceLock<Passed>,
     between_os_calls: OnceLock<(i64, i64)>,
     computing: OnceLock<Union>,
+    fetched: OnceLock<Option<ranges::Fetched>>,
 }
 
 /// What one pass over the operations of a device in the window tells.
@@ -235,6 +236,11 @@ impl DeviceContext {
         self.once
             .computing
             .get_or_init(|| Union::of(self.ops.in_window().filter(|op| op.kind.is_compute()).map(|op| op.interval())))
+    }
+
+    /// What its thread fetches that fetches most: see [`ranges::most_fetched`].
+    pub(super) fn fetched(&self, context: &Context<'_>) -> Option<&ranges::Fetched> {
+        self.once.fetched.get_or_init(|| ranges::most_fetched(context, self)).as_ref()
     }
 
     /// What lies between calls of the OS: see [`between_os_calls::pieces`].

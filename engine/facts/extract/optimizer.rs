@@ -12,6 +12,7 @@ use crate::ledger::{Op, OpKind};
 use crate::replay::{MANY_TENSORS, MANY_TENSORS_BLOCKS};
 use crate::timeline::columns::KernelShape;
 use crate::timeline::interval::Interval;
+use crate::timeline::names::Told;
 use crate::timeline::union::Follower;
 use crate::timeline::{NONE, NameId, OPTIMIZER_STEP, Timeline, Times};
 
@@ -49,7 +50,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         beside_rounds_count += i64::from(are_rounds && rounds.overlap_ns(op.interval()) == 0);
         kernel_ns = kernel_ns.saturating_add(own_ns);
     }
-    let labels = timeline.ranges.labels.iter().zip(&is_step);
+    let labels = timeline.ranges.labels.iter().zip(is_step);
     let name = labels.filter(|(_, is_step)| **is_step).map(|(label, _)| timeline.name(label.name)).next();
     let name = name.and_then(|name| name.strip_prefix(OPTIMIZER_STEP)).map(|name| name.trim_end_matches(".step"));
     if kernel_count == 0 {
@@ -111,16 +112,16 @@ fn name_of(timeline: &Timeline, shape: u32) -> KernelShape {
 /// How many of some launches, by kernel shape, are of kernels that update many parameters at once, and how many of these kernels update
 /// few, by their blocks: each parameter has one at least.
 fn joint_counts(timeline: &Timeline, of_shapes: &ByIndex<(i64, i64)>) -> (i64, i64) {
-    let mut of_lists: HashMap<NameId, bool> = HashMap::default();
+    let mut is_of_list = Told::new(&timeline.names, |name| TOGETHER.iter().any(|part| name.contains(part)));
     let (mut joint, mut short) = (0, 0);
     for (shape, (_, count)) in of_shapes.iter() {
         let KernelShape { full_name: name, geometry, .. } = name_of(timeline, *shape);
-        let is_of_list =
-            *of_lists.entry(name).or_insert_with(|| TOGETHER.iter().any(|part| timeline.name(name).contains(part)));
+        if !is_of_list.of(name) {
+            continue;
+        }
         let blocks = timeline.geometries.get(geometry as usize).map_or(0, |geometry| geometry.grid_blocks);
-        let is_short = (1..MANY_TENSORS_BLOCKS).contains(&blocks);
-        joint += if is_of_list && !is_short { *count } else { 0 };
-        short += if is_of_list && is_short { *count } else { 0 };
+        let of_its = if (1..MANY_TENSORS_BLOCKS).contains(&blocks) { &mut short } else { &mut joint };
+        *of_its += *count;
     }
     (joint, short)
 }
@@ -147,7 +148,7 @@ impl OptimizerSteps {
     /// Those that are marked.
     pub(super) fn of(timeline: &Timeline) -> Self {
         let is_step = timeline.optimizer_labels();
-        if is_step.contains(&true) { Self::new(timeline, &is_step) } else { Self::default() }
+        if is_step.contains(&true) { Self::new(timeline, is_step) } else { Self::default() }
     }
 
     pub(super) fn new(timeline: &Timeline, is_step: &[bool]) -> Self {

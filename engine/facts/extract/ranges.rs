@@ -2,7 +2,6 @@
 
 mod held;
 mod loader_starts;
-pub(super) use loader_starts::restarts;
 mod order;
 
 use std::borrow::Cow;
@@ -25,6 +24,7 @@ use crate::timeline::Timeline;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::peers::is_mpi_call;
+pub(super) use loader_starts::{Fetched, most_fetched};
 pub(super) use order::NameOrder;
 
 /// Ranges reported for one device and process, by host time and by idle time each: a recording can have a hundred thousand

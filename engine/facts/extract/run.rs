@@ -294,6 +294,9 @@ fn sampled_cuda(timeline: &Timeline, facts: &mut Entity) {
 /// How many stacks lie in calls of CUDA that were not recorded, and in which most of them: the program called it all the same. Beside
 /// other calls of the program only those count that launch, copy or wait: of others, not each is recorded.
 fn unrecorded_cuda<'all>(timeline: &'all Timeline, samples: &CpuSamples) -> (i64, Option<&'all str>) {
+    if samples.is_empty() {
+        return (0, None);
+    }
     let recorded: HashSet<NameId> = timeline.api.name.iter().copied().collect();
     let is_of_program = |name: &NameId| !CALLS_OF_PROFILER.contains(&timeline.name(*name));
     let any_recorded = recorded.iter().any(is_of_program);

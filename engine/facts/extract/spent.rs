@@ -156,8 +156,6 @@ fn most<'all, 'sums>(
 /// tells, or where what would tell was not recorded.
 fn begins_ns(context: &Context<'_>, thread: u32) -> i64 {
     let (timeline, samples) = (context.timeline, &context.timeline.cpu_samples);
-    let call = context.calls.of_thread(thread).first().map(|call| timeline.api.times.at(*call as usize).start);
-    let range = timeline.ranges.of_thread(thread).and_then(|ranges| ranges.times.get(0)).map(|range| range.start);
     let is_program: Vec<bool> =
         samples.frames.iter().map(|frame| modules::is_program(file_name(timeline.name(frame.module)))).collect();
     let is_in_program = |sample: &usize| {
@@ -170,8 +168,19 @@ fn begins_ns(context: &Context<'_>, thread: u32) -> i64 {
     if os_call.is_none() && samples.of_thread(thread).is_empty() {
         return i64::MIN;
     }
-    let first = [call, range, sample, os_call, cuda_profiler_start(timeline)].into_iter().flatten().min();
+    let first = [first_call_or_range_ns(context, thread), sample, os_call, cuda_profiler_start(timeline)]
+        .into_iter()
+        .flatten()
+        .min();
     first.unwrap_or(i64::MIN)
+}
+
+/// When the first call or range of a thread begins.
+pub(super) fn first_call_or_range_ns(context: &Context<'_>, thread: u32) -> Option<i64> {
+    let timeline = context.timeline;
+    let call = context.calls.of_thread(thread).first().map(|call| timeline.api.times.at(*call as usize).start);
+    let range = timeline.ranges.of_thread(thread).and_then(|ranges| ranges.times.get(0)).map(|range| range.start);
+    [call, range].into_iter().flatten().min()
 }
 
 /// So many of the first calls of a thread are looked through: before the one that sets CUDA up a program asks for little.

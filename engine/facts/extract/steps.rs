@@ -203,11 +203,12 @@ impl Numbers {
 
 /// The one name that all ranges have which are called so but for their numbers; `None` where these vary.
 fn full_name<'all>(timeline: &'all Timeline, plain: &str) -> Option<&'all str> {
-    if !plain.contains('#') {
-        return None;
-    }
+    let (begin, _) = plain.split_once('#')?;
     let names: BTreeSet<NameId> = timeline.ranges.labels.iter().map(|label| label.name).collect();
-    let mut called_so = names.into_iter().map(|name| timeline.name(name)).filter(|name| without_numbers(name) == plain);
+    let mut called_so = names
+        .into_iter()
+        .map(|name| timeline.name(name))
+        .filter(|name| name.starts_with(begin) && without_numbers(name) == plain);
     called_so.next().filter(|_| called_so.next().is_none())
 }
 

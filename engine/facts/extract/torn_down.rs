@@ -14,8 +14,8 @@ const EXIT_NOTICE: &str = "CUDA profiling data flush on process exit";
 /// Whether the profiler noticed that each process exits that called CUDA, after all its calls that were recorded; where none did, that any
 /// does. Then the program ended while it was recorded: a helper that ends says nothing of the others.
 pub(super) fn is_exit_recorded(timeline: &Timeline) -> bool {
-    // By process; a notice of no known thread may be of any.
-    let exits = last_of_each(exits(timeline).map(|(end, thread)| (timeline.process_of(thread), end)));
+    // A notice of no known thread may be of any.
+    let exits = exits(timeline);
     let api = &timeline.api;
     let calls = api.times.iter().zip(&api.thread);
     let calls = last_of_each(calls.map(|(times, thread)| (timeline.process_of(*thread), times.start)));
@@ -33,11 +33,12 @@ fn last_of_each(moments: impl Iterator<Item = (u32, i64)>) -> HashMap<u32, i64> 
     last
 }
 
-/// When the profiler was done with what it does as a process exits, on which thread.
-pub(super) fn exits(timeline: &Timeline) -> impl Iterator<Item = (i64, u32)> + '_ {
+/// By process, when the profiler was done with what it does as that exits.
+pub(super) fn exits(timeline: &Timeline) -> HashMap<u32, i64> {
     let (overheads, name) = (&timeline.overheads, timeline.names.find(EXIT_NOTICE));
     let all = overheads.times.iter().zip(&overheads.name).zip(&overheads.thread);
-    all.filter(move |((_, own), _)| Some(**own) == name).map(|((times, _), thread)| (times.end, *thread))
+    let own = all.filter(|((_, own), _)| Some(**own) == name);
+    last_of_each(own.map(|((times, _), thread)| (timeline.process_of(*thread), times.end)))
 }
 
 /// Whether what the program called last frees, destroys and waits, and nothing else: it came to its end.

@@ -261,15 +261,21 @@ fn upload_call(timeline: &Timeline, op: Op) -> Option<Interval> {
     op.call(timeline).filter(|_| is_upload).map(|call| timeline.api.times.at(call as usize))
 }
 
+/// Whether two streams beside the default one have work: else there is none that could take turns.
+fn has_several_streams(context: &Context<'_>, device: &DeviceContext) -> bool {
+    let streams = (0_u32..).zip(&device.passed(context).streams).filter(|(_, own)| own.count > 0);
+    streams.filter(|(stream, _)| kind(context.timeline, *stream) != Some(StreamKind::Default)).nth(1).is_some()
+}
+
+fn kind(timeline: &Timeline, stream: u32) -> Option<StreamKind> {
+    timeline.streams.get(stream as usize).map(|stream| stream.kind)
+}
+
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
     let Some(sm_count) = device.properties(timeline).and_then(|known| known.sm_count) else { return };
-    let kind = |stream: u32| timeline.streams.get(stream as usize).map(|stream| stream.kind);
     let mut turns = ByCause::default();
-    // Turns are those of several streams.
-    let streams = (0_u32..).zip(&device.passed(context).streams);
-    let used = streams.filter(|(stream, of)| of.count > 0 && kind(*stream) != Some(StreamKind::Default));
-    if used.count() < 2 {
+    if !has_several_streams(context, device) {
         return turns.set(facts);
     }
     let waits = device.waits(context);
@@ -280,7 +286,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
         let idle_ns = op.start.saturating_sub(all_until).max(0);
         all_until = op.end.max(if all_until == i64::MAX { op.end } else { all_until });
-        if kind(op.stream(timeline)) == Some(StreamKind::Default) {
+        if kind(timeline, op.stream(timeline)) == Some(StreamKind::Default) {
             has_legacy_between = true;
             legacy_upload = upload_call(timeline, op).or(legacy_upload);
             continue;
@@ -297,7 +303,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         // A kernel that waits for a copy most likely needs it.
         let are_kernels = |last: Part| [last, part].iter().all(|part| matches!(part.run.use_of, Use::Blocks(_)));
         let cause = last.map_or(Cause::Unknown, |last| {
-            let waits = [last.stream, part.stream].map(|stream| kind(stream) != Some(StreamKind::NonBlocking));
+            let waits =
+                [last.stream, part.stream].map(|stream| kind(timeline, stream) != Some(StreamKind::NonBlocking));
             // Or the host could ask for it only after it had waited for the other, in a copy of the default stream.
             let waited = |call: Interval| call.start < last.run.last.end && last.run.last.end <= call.end;
             let is_late = was_asked_for_before(timeline, op, last.run.last.end) || legacy_upload.is_some_and(waited);
@@ -309,18 +316,16 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         });
         // What the host asks for after it has waited may need what it waited for.
         let is_of_run = cause != Cause::HostWait && group.goes_on(part, sm_count);
-        if is_of_run {
-            (has_legacy_between, legacy_upload) = (false, None);
-            continue;
+        if !is_of_run {
+            if last.is_some() && group.takes(part, cause, sm_count) {
+                group.cause = Some(cause);
+                group.idle_ns += idle_ns;
+            } else {
+                turns.add(&group);
+                group = group.next_row(cause, idle_ns);
+            }
+            group.parts.push(part);
         }
-        if last.is_some() && group.takes(part, cause, sm_count) {
-            group.cause = Some(cause);
-            group.idle_ns += idle_ns;
-        } else {
-            turns.add(&group);
-            group = group.next_row(cause, idle_ns);
-        }
-        group.parts.push(part);
         (has_legacy_between, legacy_upload) = (false, None);
     }
     turns.add(&group);

@@ -53,7 +53,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 /// Whether steps of optimizers are called differently.
 fn has_several_optimizers(timeline: &Timeline) -> bool {
     let is_step = timeline.optimizer_labels();
-    let labels = timeline.ranges.labels.iter().zip(&is_step).filter(|(_, is_step)| **is_step);
+    let labels = timeline.ranges.labels.iter().zip(is_step).filter(|(_, is_step)| **is_step);
     let mut names = labels.map(|(label, _)| label.name);
     let first = names.next();
     names.any(|name| Some(name) != first)

@@ -298,7 +298,7 @@ impl Subject<'_> {
 
     fn missing(&self, needs: &[FactRef]) -> Result<Vec<String>, String> {
         let missing: Vec<_> =
-            needs.iter().filter(|fact| self.value(**fact).is_none()).map(|fact| fact.full_name()).collect();
+            needs.iter().filter(|fact| self.value(**fact).is_none()).map(FactRef::to_string).collect();
         self.report.budget.charge((needs.len() + STEPS_OF_MISSING * missing.len()) as u64)?;
         Ok(missing)
     }

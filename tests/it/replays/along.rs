@@ -201,24 +201,17 @@ fn products_win_no_more_than_kernels_take_of_a_step_that_the_host_makes_long() {
 
 /// Steps whose optimizer reads a number of each of 20 parameters, and updates one at a time; its own steps are marked by these names.
 fn optimizer(names: &[&str]) -> Trace {
-    let mut trace = Trace::default();
-    for step in 0..STEP_COUNT {
-        let begin = trace.host_us;
+    Trace::of_steps(|trace| {
         trace.launch("filter_kernel", KERNEL_US);
         trace.wait();
-        let optimizer = trace.host_us;
-        for _ in 0..20 {
-            trace.copy(TO_HOST, 1.0);
-            trace.wait();
-            (0..3).for_each(|_| trace.launch(ADD, 3.0));
-        }
-        let length = trace.host_us - optimizer;
-        for name in names {
-            trace.events.event("user_annotation", name, 99, optimizer, length, "");
-        }
-        trace.step(step, begin);
-    }
-    trace
+        trace.optimizer(names, |trace| {
+            for _ in 0..20 {
+                trace.copy(TO_HOST, 1.0);
+                trace.wait();
+                (0..3).for_each(|_| trace.launch(ADD, 3.0));
+            }
+        });
+    })
 }
 
 #[test]
@@ -428,19 +421,14 @@ fn what_an_operator_sorts_goes_with_all_that_it_launches() {
 /// Steps whose optimizer launches kernels for lists of tensors, 60 for as many groups, each of so many blocks.
 pub(crate) fn groups(blocks: u32) -> Trace {
     const LIST: &str = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::TensorListMetadata<1>, at::native::(anonymous namespace)::BinaryOpScalarFunctor<float, 1, 1, 0> >";
-    let mut trace = Trace::default();
-    for step in 0..STEP_COUNT {
-        let begin = trace.host_us;
+    Trace::of_steps(|trace| {
         trace.launch("filter_kernel", KERNEL_US);
         trace.wait();
-        let optimizer = trace.host_us;
-        (0..60).for_each(|_| trace.ask_of(blocks, "cudaLaunchKernel", "kernel", LIST, 7, 2.0));
-        let length = trace.host_us - optimizer;
-        trace.events.event("user_annotation", "Optimizer.step#AdamW.step", 99, optimizer, length, "");
+        trace.optimizer(&["Optimizer.step#AdamW.step"], |trace| {
+            (0..60).for_each(|_| trace.ask_of(blocks, "cudaLaunchKernel", "kernel", LIST, 7, 2.0));
+        });
         trace.wait();
-        trace.step(step, begin);
-    }
-    trace
+    })
 }
 
 #[test]

@@ -470,9 +470,7 @@ fn a_call_that_takes_memory_keeps_its_own_length_where_it_ends_at_no_one_distanc
 
 /// Steps of a kernel whose result of so many microseconds at 10 GB/s comes back, is worked on for so long, and goes there again.
 fn both_ways(copy_us: f64, back_us: f64, host_us: f64) -> Trace {
-    let mut trace = Trace::default();
-    for step in 0..STEP_COUNT {
-        let begin = trace.host_us;
+    Trace::of_steps(|trace| {
         trace.launch("filter_kernel", KERNEL_US);
         for length in [copy_us, 2.0] {
             trace.copy("Memcpy DtoH (Device -> Pageable)", length);
@@ -483,9 +481,7 @@ fn both_ways(copy_us: f64, back_us: f64, host_us: f64) -> Trace {
             trace.copy("Memcpy HtoD (Pageable -> Device)", length);
             trace.wait();
         }
-        trace.step(step, begin);
-    }
-    trace
+    })
 }
 
 #[test]

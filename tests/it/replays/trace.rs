@@ -25,6 +25,26 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
+    /// Of steps that are alike.
+    pub(super) fn of_steps(mut make: impl FnMut(&mut Self)) -> Self {
+        let mut trace = Self::default();
+        for step in 0..STEP_COUNT {
+            let begin = trace.host_us;
+            make(&mut trace);
+            trace.step(step, begin);
+        }
+        trace
+    }
+
+    /// Marks what is made as the step of an optimizer, by these names.
+    pub(super) fn optimizer(&mut self, names: &[&str], make: impl FnOnce(&mut Self)) {
+        let begin = self.host_us;
+        make(self);
+        for name in names {
+            self.events.event("user_annotation", name, 99, begin, self.host_us - begin, "");
+        }
+    }
+
     pub(super) fn call(&mut self, name: &str, length: f64) -> String {
         self.correlation += 1;
         let args = format!(r#""correlation":{}"#, self.correlation);

@@ -17,35 +17,17 @@ const LEAST_CALLS: i64 = 8;
 /// So many batches are late where workers have just started: each makes its first.
 const FIRST_BATCHES: usize = 3;
 
-/// What a thread fetched in the recording, outermost, in time order.
-struct Fetched {
+/// What one thread fetches.
+#[derive(Debug)]
+pub(in super::super) struct Fetched {
     times: Vec<Interval>,
-    /// The calls that it made between each of them and the next; of the last one to the end.
-    calls: Vec<i64>,
+    /// Whether a loop over a loader ends with each, and begins anew behind it; `None` where nothing tells.
+    ends: Option<Vec<bool>>,
 }
 
-/// Where a loop over a loader ends and begins anew, as each thread sees it.
-struct Turns {
-    fetched: Vec<Interval>,
-    /// Whether the loop ends with it.
-    ends: Vec<bool>,
-}
-
-impl Turns {
-    /// Of the thread that fetches most; `None` without any, or where nothing tells by.
-    fn of(fetched: &Fetched) -> Option<Self> {
-        let usual = median(&mut fetched.calls.clone()).filter(|usual| *usual >= LEAST_CALLS)?;
-        let mut ends: Vec<bool> =
-            fetched.calls.iter().map(|calls| (*calls as f64) < FEW_CALLS_SHARE * usual as f64).collect();
-        // Behind the last one the recording ends, and nobody saw the first begin.
-        if let Some(last) = ends.last_mut() {
-            *last = false;
-        }
-        Some(Self { fetched: fetched.times.clone(), ends })
-    }
-
+impl Fetched {
     fn ends(&self, index: usize) -> bool {
-        self.ends.get(index) == Some(&true)
+        self.ends.as_ref().and_then(|ends| ends.get(index)) == Some(&true)
     }
 
     fn begins(&self, index: usize) -> bool {
@@ -58,51 +40,59 @@ impl Turns {
     }
 
     /// From the end of one loop to the first batch of the next, and the batches right behind it.
-    fn restarts(&self) -> Union {
-        let there = (0..self.fetched.len()).filter(|index| self.is_there(*index));
+    pub(in super::super) fn restarts(&self) -> Union {
+        let there = (0..self.times.len()).filter(|index| self.is_there(*index));
         let until_next = |index: usize| {
-            let next = self.fetched.get(index + 1).filter(|_| self.ends(index));
-            self.fetched[index].hull(next.copied().unwrap_or(self.fetched[index]))
+            let next = self.times.get(index + 1).filter(|_| self.ends(index));
+            self.times[index].hull(next.copied().unwrap_or(self.times[index]))
         };
         Union::of(there.map(until_next))
     }
 }
 
-/// What the thread of a device fetched that fetches most.
-fn most_fetched(context: &Context<'_>, device: &DeviceContext) -> Option<Fetched> {
+/// With which batches a loop ends, by how many calls the thread makes behind each.
+fn loop_ends(calls: &[i64]) -> Option<Vec<bool>> {
+    let usual = median(&mut calls.to_vec()).filter(|usual| *usual >= LEAST_CALLS)?;
+    let mut ends: Vec<bool> = calls.iter().map(|calls| (*calls as f64) < FEW_CALLS_SHARE * usual as f64).collect();
+    // Behind the last one the recording ends, and nobody saw the first begin.
+    if let Some(last) = ends.last_mut() {
+        *last = false;
+    }
+    Some(ends)
+}
+
+/// What the thread of a device fetches that fetches most.
+pub(in super::super) fn most_fetched(context: &Context<'_>, device: &DeviceContext) -> Option<Fetched> {
     let timeline = context.timeline;
     if !timeline.loading_labels().contains(&true) {
         return None;
     }
     let is_own = |ranges: &&ThreadRanges| ranges.thread != NONE && device.is_of(timeline.process_of(ranges.thread));
     let all = timeline.ranges.threads.iter().filter(is_own).map(|ranges| fetched(context, ranges));
-    all.max_by_key(|fetched| fetched.times.len())
-}
-
-/// Where loops over a loader end and begin anew; nothing where the loop makes its batches itself.
-pub(in super::super) fn restarts(context: &Context<'_>, device: &DeviceContext) -> Union {
-    let turns = most_fetched(context, device).and_then(|fetched| Turns::of(&fetched));
-    turns.map_or_else(Union::default, |turns| turns.restarts())
+    let (times, calls) = all.max_by_key(|(times, _)| times.len())?;
+    Some(Fetched { times, ends: loop_ends(&calls) })
 }
 
 /// How long the median batch takes, how often the loop begins anew, and how long what is fetched there takes: what ends the loop, and
 /// the first batches of the next.
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
-    let Some(fetched) = most_fetched(context, device) else { return };
+    let Some(fetched) = device.fetched(context) else { return };
     let within = |fetch: &Interval| fetch.clip(device.window()).len_ns();
     let mut lengths: Vec<i64> = fetched.times.iter().map(within).filter(|ns| *ns > 0).collect();
     facts.set_some("data_loading_median_ns", median(&mut lengths));
-    let Some(turns) = Turns::of(&fetched) else { return };
+    if fetched.ends.is_none() {
+        return;
+    }
     let (mut count, mut there_ns) = (0, 0_i64);
-    for (index, fetch) in turns.fetched.iter().enumerate() {
+    for (index, fetch) in fetched.times.iter().enumerate() {
         let ns = within(fetch);
-        count += i64::from(ns > 0 && turns.begins(index));
-        there_ns = there_ns.saturating_add(if turns.is_there(index) { ns } else { 0 });
+        count += i64::from(ns > 0 && fetched.begins(index));
+        there_ns = there_ns.saturating_add(if fetched.is_there(index) { ns } else { 0 });
     }
     facts.set("data_loading_new_loop_count", count);
     facts.set("data_loading_new_loop_ns", there_ns);
     if count > 0 {
-        let (restarts, idle) = (turns.restarts(), device.idle());
+        let (restarts, idle) = (fetched.restarts(), device.idle());
         let parts = restarts.parts().map(|part| part.clip(device.window())).filter(|part| part.len_ns() > 0);
         facts.set("loader_restart_idle_ns", parts.map(|part| part.len_ns() - device.busy_within(part)).sum::<i64>());
         facts.set("loader_restart_host_ns", idle.in_restarts[Account::IdleHost]);
@@ -110,7 +100,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
 }
 
-fn fetched(context: &Context<'_>, ranges: &ThreadRanges) -> Fetched {
+/// When a thread fetches, and how many calls it makes behind each until the next.
+fn fetched(context: &Context<'_>, ranges: &ThreadRanges) -> (Vec<Interval>, Vec<i64>) {
     let is_loading = context.timeline.loading_labels();
     let (mut times, mut until): (Vec<Interval>, i64) = (Vec::new(), i64::MIN);
     for (range, label) in ranges.times.iter().zip(&ranges.label) {
@@ -126,5 +117,5 @@ fn fetched(context: &Context<'_>, ranges: &ThreadRanges) -> Fetched {
     let ends: Vec<i64> = times.iter().map(|fetch| begun(fetch.end)).collect();
     let nexts = times.iter().skip(1).map(|next| begun(next.start)).chain([calls.len() as i64]);
     let calls = ends.into_iter().zip(nexts).map(|(end, next)| next - end).collect();
-    Fetched { times, calls }
+    (times, calls)
 }
