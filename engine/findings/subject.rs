@@ -26,6 +26,13 @@ pub struct Subject {
     pub source: Option<SourceLocation>,
 }
 
+impl Subject {
+    /// What its GPU is called for short, where the report holds several.
+    pub fn gpu_among_others(&self) -> Option<&str> {
+        self.device.as_ref()?.among_others.as_deref()
+    }
+}
+
 /// The device of an entity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubjectDevice {
@@ -33,26 +40,26 @@ pub struct SubjectDevice {
     pub entity: EntityId,
     /// Its key in the facts.
     pub key: String,
+    /// What it is called for short, as `GPU 0`; absent where it is the only one of the report.
+    pub among_others: Option<String>,
 }
 
 pub(super) fn subject(facts: &Facts, id: EntityId) -> Subject {
     let entity = facts.get(id);
     let device = facts.related(id, EntityKind::Device);
+    let has_several = facts.of_kind(EntityKind::Device).nth(1).is_some();
+    let device = device.map(|device| SubjectDevice {
+        entity: device,
+        key: facts.get(device).key.clone(),
+        among_others: has_several.then(|| short_device(facts.get(device))),
+    });
     let mut label = label(entity);
-    if let Some(device) = device.filter(|_| entity.kind != EntityKind::Device)
-        && facts.of_kind(EntityKind::Device).nth(1).is_some()
+    if entity.kind != EntityKind::Device
+        && let Some(name) = device.as_ref().and_then(|device| device.among_others.as_deref())
     {
-        label = label.own(" on ").own(&short_device(facts.get(device)));
+        label = label.own(" on ").own(name);
     }
-    Subject {
-        entity: id,
-        kind: entity.kind,
-        key: entity.key.clone(),
-        device: device.map(|device| SubjectDevice { entity: device, key: facts.get(device).key.clone() }),
-        label,
-        names: Vec::new(),
-        source: None,
-    }
+    Subject { entity: id, kind: entity.kind, key: entity.key.clone(), device, label, names: Vec::new(), source: None }
 }
 
 /// Gives kernels whose names come out alike once they are short the part in which they differ.

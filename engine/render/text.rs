@@ -253,7 +253,8 @@ impl Page {
             let gain = finding.gain.as_ref().filter(|gain| gain.share >= 0.001);
             let once = if finding.once { ", once" } else { "" };
             let gain = gain.map_or_else(String::new, |gain| format!(", {}{once}", gain.words()));
-            self.wrap("  - ", &format!("{} [{}{gain}]", words_of(&finding.summary), finding.rule));
+            let gpu = finding.subject.gpu_among_others().map_or_else(String::new, |gpu| format!(" on {gpu}"));
+            self.wrap("  - ", &format!("{} [{}{gpu}{gain}]", words_of(&finding.summary), finding.rule));
         }
         let notes = findings.iter().filter(|finding| finding.severity == Severity::Info).count();
         if notes > 0 {
@@ -291,6 +292,9 @@ impl Page {
             let (part, own) =
                 own.map_or(("about", String::new()), |gain| ("most of it", format!(", {}", gain.words())));
             self.wrap(&format!("   {part}: "), &format!("{}{own}", words_of(&finding.subject.label)));
+        }
+        if !finding.is_together && finding.subject.gpu_among_others().is_some() {
+            self.wrap("   about: ", &words_of(&finding.subject.label));
         }
         for other in finding.also.iter().take(4) {
             self.wrap("   also: ", &words_of(&other.subject.label));

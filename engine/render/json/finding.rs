@@ -40,6 +40,8 @@ pub(super) struct Subject<'a> {
     id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     device: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu: Option<&'a str>,
     label: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<Source<'a>>,
@@ -131,6 +133,7 @@ impl<'a> Subject<'a> {
             kind: subject.kind.name(),
             id: &subject.key,
             device: subject.device.as_ref().map(|device| device.key.as_str()),
+            gpu: subject.gpu_among_others(),
             label: (&subject.label).into(),
             source: subject.source.as_ref().map(Source::from),
         }
