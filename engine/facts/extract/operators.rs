@@ -1,7 +1,7 @@
 //! The operator of a framework that launches most of a kernel.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use foldhash::HashMap;
 
@@ -97,7 +97,7 @@ fn times(
     let is_operator: Vec<bool> = labels.iter().map(|label| label.kind == RangeKind::Operator).collect();
     for of_thread in launches(timeline, device, kernels).chunk_by(|a, b| a.thread == b.thread) {
         let ranges = of_thread.first().and_then(|first| timeline.ranges.of_thread(first.thread));
-        let mut within = ranges.map(|ranges| Within { ranges, is_operator: &is_operator, next: 0, open: Vec::new() });
+        let mut within = ranges.map(|ranges| Within::new(ranges, &is_operator));
         for launch in of_thread {
             let label = within.as_mut().map_or(NONE, |within| within.at(launch.at, is_whole));
             let name = labels.get(label as usize).map_or(NONE, |label| label.name);
@@ -127,9 +127,15 @@ struct Within<'all> {
     next: usize,
     /// When each ends, and its label.
     open: Vec<(i64, u32)>,
+    /// Those of them that count as a whole, by when they began.
+    wholes: VecDeque<(i64, u32)>,
 }
 
-impl Within<'_> {
+impl<'all> Within<'all> {
+    fn new(ranges: &'all ThreadRanges, is_operator: &'all [bool]) -> Self {
+        Self { ranges, is_operator, next: 0, open: Vec::new(), wholes: VecDeque::new() }
+    }
+
     /// The label of the innermost at a moment, or of the outermost that counts as a whole, or [`NONE`].
     fn at(&mut self, moment: i64, is_whole: &[bool]) -> u32 {
         while let Some(range) = self.ranges.times.get(self.next).filter(|range| range.start <= moment) {
@@ -137,10 +143,16 @@ impl Within<'_> {
             self.next += 1;
             if range.end > moment && self.is_operator.get(label as usize) == Some(&true) {
                 self.open.push((range.end, label));
+                if is_whole.get(label as usize) == Some(&true) {
+                    self.wholes.push_back((range.end, label));
+                }
             }
         }
+        // What has ended behind another that is open stays where it is: a thread may open as many as it launches kernels.
         while self.open.pop_if(|(end, _)| *end <= moment).is_some() {}
-        let whole = self.open.iter().find(|(_, label)| is_whole.get(*label as usize) == Some(&true));
-        whole.or(self.open.last()).map_or(NONE, |(_, label)| *label)
+        while self.wholes.front().is_some_and(|(end, _)| *end <= moment) {
+            self.wholes.pop_front();
+        }
+        self.wholes.front().or(self.open.last()).map_or(NONE, |(_, label)| *label)
     }
 }
