@@ -21,7 +21,7 @@ const LEAST_WAIT_NS: i64 = 20_000;
 /// On a GPU that takes part in the collectives of another so many of its kernels are found: else they are those of another group.
 const LEAST_FOUND: f64 = 0.8;
 /// So many that end before a kernel, and as many after it, are held against it: kernels of a stream follow each other.
-const MOST_NEAR: usize = 32;
+const MOST_NEAR: usize = 16;
 /// In the names of kernels that send from one GPU to another.
 const BETWEEN_TWO: &str = "SendRecv";
 /// With more GPUs each is not held against every other.
@@ -149,9 +149,13 @@ fn moved(kernel: Interval, by_ns: i64) -> Interval {
 /// The kernel that ends nearest to another, and runs meanwhile.
 fn nearest(by_end: &[Interval], kernel: Interval) -> Option<Interval> {
     let place = by_end.partition_point(|other| other.end < kernel.end);
-    let near = &by_end[place.saturating_sub(MOST_NEAR)..(place + MOST_NEAR).min(by_end.len())];
-    let is_same = |other: &&Interval| (other.end - kernel.end).abs() <= MOST_APART_NS && other.overlap_ns(kernel) > 0;
-    near.iter().filter(is_same).min_by_key(|other| (other.end - kernel.end).abs()).copied()
+    let apart_ns = |other: &Interval| other.end.saturating_sub(kernel.end).saturating_abs();
+    // On either side the first that runs meanwhile ends nearest.
+    let is_same = |other: &&Interval| other.overlap_ns(kernel) > 0;
+    let is_near = |other: &&Interval| apart_ns(other) <= MOST_APART_NS;
+    let before = by_end[..place].iter().rev().take(MOST_NEAR).take_while(is_near).find(is_same);
+    let after = by_end[place..].iter().take(MOST_NEAR).take_while(is_near).find(is_same);
+    before.into_iter().chain(after).min_by_key(|other| apart_ns(other)).copied()
 }
 
 #[cfg(test)]
