@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use foldhash::HashMap;
+
 use super::interval::{Interval, Spread};
 use super::launches::is_as_often;
 use super::measure::{Change, Noise, Trend, Values, per_unit};
@@ -85,9 +87,9 @@ impl<'a> Recorded<'a> {
         Self { runs, work, noise, device, omits, was }
     }
 
-    /// Whether any run has something of a name.
-    fn has(&self, name: &str) -> bool {
-        self.runs.iter().flatten().any(|run| run.contains_key(name))
+    /// The names of all runs.
+    fn all_names(&self) -> impl Iterator<Item = &str> {
+        self.runs.iter().flatten().flat_map(|run| run.keys().map(String::as_str))
     }
 
     /// The names that may have changed: of the others the middle run of both sides has nothing.
@@ -96,21 +98,29 @@ impl<'a> Recorded<'a> {
     }
 
     fn change(&self, name: &str) -> Option<CallChange> {
-        let count = Sides::of(|side| self.values(side, name, |named, _| named.count)).both()?;
+        // Looked for in each run once: a comparison has runs, devices and names by the thousand.
+        let named = self
+            .runs
+            .each_ref()
+            .map(|runs| runs.iter().map(|run| run.get(name).copied().unwrap_or_default()).collect::<Vec<Named>>());
+        let values = |side: Side, of: &dyn Fn(Named, usize) -> i64| {
+            Values::of(named.get(side).iter().enumerate().map(|(index, named)| of(*named, index)))
+        };
+        let count = Sides::of(|side| values(side, &|named, _| named.count)).both()?;
         let count = count.map(|count| count.measure().median);
         // What is not told one by one need not be gone, or new.
         if (count.base == 0 && self.omits.base) || (count.head == 0 && self.omits.head) {
             return None;
         }
-        let call = Sides::of(|side| self.values(side, name, |named, _| named.mean_ns())).both()?;
+        let call = Sides::of(|side| values(side, &|named, _| named.mean_ns())).both()?;
         let units = |side, run| self.work.units_of(side, run);
-        let total = Sides::of(|side| self.values(side, name, |named, run| per_unit(named.sum_ns, units(side, run))));
+        let total = Sides::of(|side| values(side, &|named, run| per_unit(named.sum_ns, units(side, run))));
         let mut call = (count.base > 0 && count.head > 0).then(|| Change::of(&call, self.noise));
         let mut total = Change::of(&total.both()?, self.noise);
-        let usual = Sides::of(|side| self.values(side, name, |named, _| named.usual_call_ns())).both()?;
+        let usual = Sides::of(|side| values(side, &|named, _| named.usual_call_ns())).both()?;
         let usual = usual.map(|usual| usual.measure().median as f64);
         let usual_share = (usual.base > 0.0 && usual.head > 0.0).then(|| usual.head / usual.base - 1.0);
-        if let Some(call) = call.as_mut().filter(|call| self.is_within_calls(name, call)) {
+        if let Some(call) = call.as_mut().filter(|call| is_within_calls(&named, call)) {
             // As many calls, which differ as much within each run, take no other time.
             total.is_change &= !is_as_often(count, self.work.units());
             call.is_change = false;
@@ -126,22 +136,17 @@ impl<'a> Recorded<'a> {
         })
     }
 
-    /// With one run a side: whether calls that differ within a run as much as these do explain a change of their mean.
-    fn is_within_calls(&self, name: &str, call: &Change) -> bool {
-        let spread = |runs: &Vec<ByName>| runs.first().filter(|_| runs.len() == 1)?.get(name)?.spread();
-        let Some(spread) = self.runs.each_ref().map(spread).both() else { return false };
-        let interval = Interval::of_calls(call.share.unwrap_or(0.0), spread.base, spread.head);
-        interval.is_some_and(|interval| !interval.excludes_zero())
-    }
-
     fn changes(&self) -> impl Iterator<Item = CallChange> {
         self.names().into_iter().filter_map(|name| self.change(name))
     }
+}
 
-    fn values(&self, side: Side, name: &str, of: impl Fn(Named, usize) -> i64) -> Option<Values> {
-        let runs = self.runs.get(side).iter().enumerate();
-        Values::of(runs.map(|(index, run)| of(run.get(name).copied().unwrap_or_default(), index)))
-    }
+/// With one run a side: whether calls that differ within a run as much as these do explain a change of their mean.
+fn is_within_calls(named: &Sides<Vec<Named>>, call: &Change) -> bool {
+    let spread = |runs: &Vec<Named>| runs.first().filter(|_| runs.len() == 1)?.spread();
+    let Some(spread) = named.each_ref().map(spread).both() else { return false };
+    let interval = Interval::of_calls(call.share.unwrap_or(0.0), spread.base, spread.head);
+    interval.is_some_and(|interval| !interval.excludes_zero())
 }
 
 impl Named {
@@ -208,9 +213,17 @@ impl<'a> Calls<'a> {
     /// each where totals of different work cannot be compared.
     pub(super) fn changed(self) -> Vec<CallChange> {
         let Self { all, each, window_ns, is_comparable } = self;
+        // Where a name never ran nothing changed.
+        let mut devices_of: HashMap<&str, BTreeSet<usize>> = HashMap::default();
+        for (device, recorded) in each.iter().enumerate() {
+            for name in recorded.all_names() {
+                devices_of.entry(name).or_default().insert(device);
+            }
+        }
         let mut changes: Vec<(i64, CallChange)> = Vec::new();
         for change in all {
-            let on_some = on_some_devices(&each, &change.name, is_comparable);
+            let devices = devices_of.get(change.name.as_str()).into_iter().flatten();
+            let on_some = on_some_devices(&each, devices.copied(), (&change.name, is_comparable));
             for change in if on_some.is_empty() { vec![change] } else { on_some } {
                 let (is_change, weight) = change.weight(is_comparable);
                 if is_change && weight as f64 >= LEAST_SHARE * window_ns as f64 {
@@ -264,9 +277,12 @@ impl<'a> Calls<'a> {
 }
 
 /// What became of a name on those devices where it changed, when on others it did not.
-fn on_some_devices(each: &[Recorded<'_>], name: &str, is_comparable: bool) -> Vec<CallChange> {
-    // Where it never ran nothing changed.
-    let all = each.iter().filter(|recorded| recorded.has(name)).filter_map(|recorded| recorded.change(name));
+fn on_some_devices(
+    each: &[Recorded<'_>],
+    devices: impl Iterator<Item = usize>,
+    (name, is_comparable): (&str, bool),
+) -> Vec<CallChange> {
+    let all = devices.filter_map(|device| each.get(device)?.change(name));
     let changed: Vec<CallChange> = all.filter(|change| change.weight(is_comparable).0).collect();
     if changed.len() < each.len() { changed } else { Vec::new() }
 }

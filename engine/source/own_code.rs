@@ -1,6 +1,9 @@
 //! Which files of a call stack are the program's own code, and which are those of what it uses.
 
+use std::cell::RefCell;
 use std::path::Path;
+
+use foldhash::HashMap;
 
 use crate::text::paths;
 
@@ -75,19 +78,65 @@ pub(super) fn is_package(path: &str) -> bool {
     [PACKAGES, LIBRARY].iter().any(|names| names.split(' ').any(|known| known == name))
 }
 
-/// The path from the project's folder on. A relative one is from wherever the program ran: it counts where it leads to a
-/// file of the project.
-pub(super) fn in_project(path: &str, root: &Path) -> Option<String> {
-    if Path::new(path).is_absolute() {
-        let below = Path::new(path).strip_prefix(root).ok()?;
-        return paths::inside(below.to_str()?).ok();
+/// So many files are looked for: a project has fewer, and each look may go over a network.
+const MAX_LOOKED_COUNT: usize = 10_000;
+/// Files below a project have shorter paths.
+const MAX_PATH_BYTES: usize = 1_024;
+
+/// The folder of a project, and which files were found in it.
+pub(super) struct Project<'a> {
+    root: &'a Path,
+    found: RefCell<HashMap<String, bool>>,
+}
+
+impl<'a> Project<'a> {
+    pub(super) fn new(root: &'a Path) -> Self {
+        Self { root, found: RefCell::default() }
     }
-    paths::inside(path).ok().filter(|file| root.join(file).is_file())
+
+    /// The path from the project's folder on. A relative one is from wherever the program ran: it counts where it leads to a
+    /// file of the project.
+    pub(super) fn path(&self, path: &str) -> Option<String> {
+        if Path::new(path).is_absolute() {
+            let below = Path::new(path).strip_prefix(self.root).ok()?;
+            return paths::inside(below.to_str()?).ok();
+        }
+        paths::inside(path).ok().filter(|file| self.holds(file))
+    }
+
+    fn holds(&self, file: &str) -> bool {
+        let mut found = self.found.borrow_mut();
+        if let Some(is_found) = found.get(file) {
+            return *is_found;
+        }
+        if found.len() >= MAX_LOOKED_COUNT || file.len() > MAX_PATH_BYTES {
+            return false;
+        }
+        let is_found = self.root.join(file).is_file();
+        found.insert(file.to_owned(), is_found);
+        is_found
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_looked_for_once_and_only_so_many_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = Project::new(folder.path());
+        let file = folder.path().join("train.py");
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(project.path("train.py").as_deref(), Some("train.py"));
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(project.path("train.py").as_deref(), Some("train.py"), "known");
+        assert!((0..MAX_LOOKED_COUNT).all(|n| project.path(&format!("{n}.py")).is_none()));
+        std::fs::write(folder.path().join("late.py"), "").unwrap();
+        assert_eq!(project.path("late.py"), None, "no more are looked for");
+        let whole = folder.path().join("late.py");
+        assert_eq!(whole.to_str().and_then(|path| project.path(path)).as_deref(), Some("late.py"));
+    }
 
     #[test]
     fn packages_are_told_by_folder_or_name() {

@@ -10,7 +10,7 @@ use super::event::{Event, Operator};
 use super::recomputed::{self, Kind};
 use super::text::Text;
 use crate::limits::{MAX_OPEN_RANGE_COUNT, MAX_PYTHON_STACKS_BYTES};
-use crate::source::own_code;
+use crate::source::own_code::{self, Project};
 use crate::text::paths;
 use crate::timeline::builder::ThreadKey;
 use crate::timeline::details::Recomputed;
@@ -220,8 +220,9 @@ impl Places {
         let foreign: Vec<&str> = foreign.into_iter().take(MAX_FOLDER_COUNT).collect();
         let mut list: Vec<SourceLocation> = Vec::new();
         let mut index_of: HashMap<SourceLocation, u32> = HashMap::default();
+        let project = root.map(Project::new);
         let mut of_stack = |stack: &str| {
-            let location = own_frame(stack, root, (&folders, &foreign))?.location(root)?;
+            let location = own_frame(stack, project.as_ref(), (&folders, &foreign))?.location(project.as_ref())?;
             Some(*index_of.entry(location.clone()).or_insert_with(|| {
                 list.push(location);
                 (list.len() - 1) as u32
@@ -260,8 +261,8 @@ impl<'a> Frame<'a> {
         self.path.rfind(['/', '\\']).map_or("", |end| &self.path[..end])
     }
 
-    fn location(&self, root: Option<&Path>) -> Option<SourceLocation> {
-        let (file, is_in_project) = match root.and_then(|root| own_code::in_project(self.path, root)) {
+    fn location(&self, project: Option<&Project<'_>>) -> Option<SourceLocation> {
+        let (file, is_in_project) = match project.and_then(|project| project.path(self.path)) {
             Some(file) => (file, true),
             None => (paths::file_name(self.path).to_owned(), false),
         };
@@ -286,8 +287,12 @@ fn torch_folders(stack: &str) -> impl Iterator<Item = &str> {
 
 /// The innermost frame of the program's own: in the project; else beside or below the script, where it is known, and in no folder of
 /// PyTorch's.
-fn own_frame<'a>(stack: &'a str, root: Option<&Path>, (folders, foreign): (&[&str], &[&str])) -> Option<Frame<'a>> {
-    let in_project = |frame: &Frame<'_>| root.is_some_and(|root| own_code::in_project(frame.path, root).is_some());
+fn own_frame<'a>(
+    stack: &'a str,
+    project: Option<&Project<'_>>,
+    (folders, foreign): (&[&str], &[&str]),
+) -> Option<Frame<'a>> {
+    let in_project = |frame: &Frame<'_>| project.is_some_and(|project| project.path(frame.path).is_some());
     let is_below = |frame: &Frame<'_>| {
         let is_system = ["/usr/", "/opt/", "\\"].iter().any(|folder| frame.path.starts_with(folder));
         folders.is_empty()

@@ -13,6 +13,7 @@ use super::info::has_rows;
 use super::rows::Table;
 use super::whose_stack::{CallKey, Innermost, NamedCall, NamedCalls, Row, chains_of_calls};
 use crate::limits::MAX_CALL_FRAME_COUNT;
+use crate::source::own_code::Project;
 use crate::timeline::builder::Limits;
 use crate::timeline::{CallLocations, NONE, SourceLocation, ThreadRanges, Timeline};
 
@@ -133,6 +134,7 @@ impl Frames {
         let texts = texts(db, schema, &wanted, limits)?;
         let mut keys: Vec<FrameKey> = keys.into_iter().collect();
         keys.sort_unstable();
+        let project = root.map(Project::new);
         let mut indices: HashMap<SourceLocation, u32> = HashMap::default();
         for key in keys {
             let text = |id: Option<i64>| id.and_then(|id| texts.get(&id)).map(String::as_str);
@@ -140,7 +142,7 @@ impl Frames {
             if let Some(call) = symbol.and_then(|symbol| frames.calls.of(symbol)) {
                 frames.in_call.insert(key, call);
             }
-            let line = [symbol, module].into_iter().flatten().find_map(|text| frames::location(text, root));
+            let line = [symbol, module].into_iter().flatten().find_map(|text| frames::location(text, project.as_ref()));
             let function = || frames::function(symbol?, module?);
             let Some((rank, location)) = line.map(|line| (Rank::Line, line)).or_else(function) else { continue };
             let index = *indices.entry(location.clone()).or_insert_with(|| {

@@ -3,9 +3,7 @@
 //! The documents of Nsight Systems do not say how it writes frames of Python, and no public report shows it. So only texts
 //! that can be read in one way count: `File "train.py", line 42` and `train.py:42`. Frames of compiled code name functions only.
 
-use std::path::Path;
-
-use crate::source::own_code;
+use crate::source::own_code::{self, Project};
 use crate::text::paths;
 use crate::timeline::{SourceLocation, modules};
 
@@ -15,13 +13,13 @@ const EXTENSIONS: [&str; 20] = [
     "py", "pyx", "pxd", "pxi", "cu", "cuh", "c", "cc", "cpp", "cxx", "h", "hh", "hpp", "hxx", "inl", "rs", "jl", "f",
     "f90", "F90",
 ];
-/// The line that a frame's text names, when it is one of the program's own code. `root` is the project's folder.
-pub(super) fn location(text: &str, root: Option<&Path>) -> Option<SourceLocation> {
+/// The line that a frame's text names, when it is one of the program's own code.
+pub(super) fn location(text: &str, project: Option<&Project<'_>>) -> Option<SourceLocation> {
     let (path, line) = path_and_line(text)?;
     if own_code::is_foreign(path) {
         return None;
     }
-    let (file, is_in_project) = match root.and_then(|root| own_code::in_project(path, root)) {
+    let (file, is_in_project) = match project.and_then(|project| project.path(path)) {
         Some(file) => (file, true),
         None => (paths::file_name(path).to_owned(), false),
     };
@@ -187,7 +185,7 @@ mod tests {
         std::fs::create_dir(root.join("src")).unwrap();
         std::fs::write(root.join("src/train.py"), "").unwrap();
         let of = |path: &str| {
-            let found = location(&format!("{path}:3"), Some(root))?;
+            let found = location(&format!("{path}:3"), Some(&Project::new(root)))?;
             Some((found.file, found.is_in_project))
         };
         let inside = |file: &str| Some((file.to_owned(), true));
