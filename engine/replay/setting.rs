@@ -117,6 +117,12 @@ impl<'all> Setting<'all> {
         measured.map_or_else(of_link, |rate| LinkRates { least: rate, most: rate })
     }
 
+    /// The peak rate of the memory of a device, bytes a nanosecond.
+    pub(super) fn memory_rate(&self, device: u32) -> Option<f64> {
+        let rate = self.properties(device)?.memory_bandwidth.filter(|rate| *rate > 0)?;
+        Some(rate as f64 / 1e9)
+    }
+
     /// The share of the SMs of its device that have a block of a kernel; 0 where it is not known.
     pub(super) fn share_of(&self, op: &Op) -> f32 {
         if op.kind != OpKind::Kernel {

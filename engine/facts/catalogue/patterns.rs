@@ -26,6 +26,8 @@ pub(super) const FINE_WORK: &[Fact] = &[
         "Copies between host and device in them; those within the device too in rows that are mostly these.",
     ),
     fact("fine_copy_bytes", Int, CudaTrace, Extensive, "Bytes of those copies."),
+    fact("fine_device_copy_count", Int, CudaTrace, Extensive, "Of them those that stay within the device."),
+    fact("fine_device_copy_bytes", Int, CudaTrace, Extensive, "Bytes of the copies in them that stay within the device."),
     fact("fine_copy_exposed_ns", Int, CudaTrace, Extensive, "Time in which they run and no kernel does."),
     fact("fine_copy_median_bytes", Int, CudaTrace, Intensive, "The median size of those copies; absent without any."),
     fact("fine_work_longest_ns", Int, CudaTrace, OneTime, "The longest row; absent without any."),

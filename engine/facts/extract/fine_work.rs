@@ -31,7 +31,9 @@ struct Rows {
     kernel_count: i64,
     /// Bytes of the copies between host and device, and of those within the device where a row is mostly these.
     sizes: Vec<i64>,
-    /// When these run.
+    /// How many of them stay within the device, and their bytes.
+    within_device: (i64, i128),
+    /// When all of them run.
     copies: Vec<Interval>,
     longest: Option<Interval>,
 }
@@ -73,6 +75,10 @@ impl Rows {
             for op in row.iter() {
                 self.kernel_count += i64::from(op.kind == OpKind::Kernel);
                 let of_device = device_copy_bytes(timeline, *op).filter(|_| is_of_device);
+                if let Some(bytes) = of_device {
+                    self.within_device.0 += 1;
+                    self.within_device.1 += i128::from(bytes);
+                }
                 if let Some(bytes) = host_copy_bytes(timeline, *op).or(of_device) {
                     self.sizes.push(bytes);
                     self.copies.push(op.interval().clip(window));
@@ -122,6 +128,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("fine_kernel_count", rows.kernel_count);
     facts.set("fine_copy_count", rows.sizes.len() as i64);
     facts.set("fine_copy_bytes", clamped(rows.sizes.iter().map(|bytes| i128::from(*bytes)).sum()));
+    facts.set("fine_device_copy_count", rows.within_device.0);
+    facts.set("fine_device_copy_bytes", clamped(rows.within_device.1));
     let copies = Union::of(rows.copies);
     facts.set("fine_copy_exposed_ns", copies.len_ns() - copies.common_ns(&device.tally.kernels_run));
     facts.set_some("fine_copy_median_bytes", median(&mut rows.sizes));

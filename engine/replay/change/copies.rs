@@ -186,8 +186,7 @@ impl Play<'_> {
             match (edge.why, model.what[edge.to as usize]) {
                 (Why::Run, What::OpEnd(op)) => {
                     if let Some(bytes) = bytes_of.get(&op) {
-                        let rate = extent.rate(setting.pinned_rates(model.op(op).lane));
-                        edge.lag_ns = (*bytes as f64 / rate) as i64 + COPY_LATENCY_NS;
+                        edge.lag_ns = joint_copy_ns(model.op(op), *bytes, extent, setting) + COPY_LATENCY_NS;
                     } else if is_later[op as usize] {
                         edge.lag_ns = 0;
                     }
@@ -196,7 +195,10 @@ impl Play<'_> {
                 (Why::Call | Why::Sync | Why::Queue, What::CallEnd(call)) if is_gone(call) => edge.lag_ns = 0,
                 (Why::Program, What::CallStart(call)) if is_gone(call) => edge.lag_ns = 0,
                 (Why::Program, What::CallStart(call)) if extent == Extent::Expected => {
-                    let packed = bytes_of.get(&model.call(call).first_op).filter(|_| model.call(call).op_count > 0);
+                    // What stays on the device is gathered there.
+                    let is_packed = |op: u32| model.part.ops.get(op as usize).is_some_and(|op| op.lane.is_some());
+                    let first = Some(model.call(call)).filter(|row| row.op_count > 0).map(|row| row.first_op);
+                    let packed = first.filter(|op| is_packed(*op)).and_then(|op| bytes_of.get(&op));
                     edge.lag_ns += packed.map_or(0, |bytes| (*bytes as f64 / PACKING_RATE) as i64);
                 }
                 _ => {}
@@ -377,6 +379,19 @@ impl Play<'_> {
             }
         }
     }
+}
+
+/// How long the bytes of many small copies take together: over the link, or through the memory of the device, which reads and writes
+/// them; at best one of both is in a cache. Where its rate is not known it is more than that of the link.
+fn joint_copy_ns(first: &Op, bytes: i64, extent: Extent, setting: &Setting<'_>) -> i64 {
+    let within = if first.is_within_device { setting.memory_rate(first.device) } else { None };
+    let rate = match (extent, within) {
+        (Extent::Ceiling, Some(rate)) => rate,
+        (Extent::Expected, Some(rate)) => rate / 2.0,
+        (Extent::Ceiling, None) if first.is_within_device => f64::INFINITY,
+        _ => extent.rate(setting.pinned_rates(first.lane)),
+    };
+    (bytes as f64 / rate) as i64
 }
 
 fn is_large_pageable(op: &Op) -> bool {

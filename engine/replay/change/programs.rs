@@ -353,8 +353,10 @@ fn chains_of(model: &Model, is_wait: &[bool], fits: impl Fn(&Op) -> bool) -> Vec
     chains
 }
 
-/// Where the same few kernels come again and again.
+/// Where the same few kernels come again and again. Copies alone are no kernels.
 fn repeats(chain: &[u32], part: &Part, setting: &Setting<'_>) -> Vec<Row> {
     let names: Vec<u32> = chain.iter().map(|op| setting.name_of(&part.ops[*op as usize])).collect();
-    rows(&names, MAX_PERIOD, MIN_REPEAT_COUNT)
+    let mut rows = rows(&names, MAX_PERIOD, MIN_REPEAT_COUNT);
+    rows.retain(|row| names[row.places()].iter().any(|name| *name != NONE));
+    rows
 }
