@@ -148,6 +148,10 @@ pub(super) const LAUNCH_SHAPE: &[Fact] = &[
         "memory_stall_share",
         "The part of it that warps waited for memory: global, local and texture memory, and the queues before it.",
     ),
+    share(
+        "branch_stall_share",
+        "The part of it that warps waited for their next instruction to be fetched or for a branch, as they do at each branch that they take; absent where it was not collected.",
+    ),
     fact(
         "limit",
         Choice(&["compute", "device_memory", "l2_cache", "l1_cache", "host_memory", "latency", "balanced"]),

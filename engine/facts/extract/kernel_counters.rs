@@ -68,6 +68,8 @@ const STALLS: [Counter; STALL_REASONS.len()] = [
 /// Draining is waiting for the last stores.
 const MEMORY_STALLS: [Counter; 4] =
     [Counter::StallLongScoreboard, Counter::StallLgThrottle, Counter::StallTexThrottle, Counter::StallDrain];
+/// What a warp waits for where its instructions change with each branch.
+const BRANCH_STALLS: [Counter; 2] = [Counter::StallNoInstruction, Counter::StallBranch];
 
 /// Blocks of an SM, by what limits them, in the order in which a tie is decided.
 const LIMITERS: [(Counter, &str); 4] = [
@@ -254,8 +256,12 @@ fn set_stalls(facts: &mut Entity, profile: &KernelProfile) {
     let Some((cycles, reason)) = longest.max_by(|a, b| a.0.total_cmp(&b.0)) else { return };
     facts.set("stall_reason", reason);
     facts.set("stall_share", (cycles / latency).min(1.0));
-    let of_memory: Option<f64> = MEMORY_STALLS.into_iter().map(|counter| counters.get(counter)).sum();
-    facts.set_some("memory_stall_share", of_memory.map(|cycles| (cycles / latency).min(1.0)));
+    let share_of = |stalls: &[Counter]| {
+        let sum: Option<f64> = stalls.iter().map(|counter| counters.get(*counter)).sum();
+        sum.map(|cycles| (cycles / latency).min(1.0))
+    };
+    facts.set_some("memory_stall_share", share_of(&MEMORY_STALLS));
+    facts.set_some("branch_stall_share", share_of(&BRANCH_STALLS));
 }
 
 fn set_limiter(facts: &mut Entity, profile: &KernelProfile) {

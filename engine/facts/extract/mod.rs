@@ -79,6 +79,7 @@ mod ranges;
 mod reach;
 mod readbacks;
 mod recomputed;
+mod reduced_again;
 mod refused;
 mod replay;
 mod round_trips;

@@ -70,6 +70,8 @@ pub const TRANSPOSE: &[Metric] = &[
     ("smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio", "inst", "250"),
     ("smsp__average_warps_issue_stalled_drain_per_issue_active.ratio", "inst", "0"),
     ("smsp__average_warps_issue_stalled_tex_throttle_per_issue_active.ratio", "inst", "0"),
+    ("smsp__average_warps_issue_stalled_no_instruction_per_issue_active.ratio", "inst", "8"),
+    ("smsp__average_warps_issue_stalled_branch_resolving_per_issue_active.ratio", "inst", "0.7571"),
 ];
 
 /// The page `raw`, of kernels with their grid and block.

@@ -1,0 +1,132 @@
+//! Facts of gradients that ranks reduce in each of several backward passes before one step of the optimizer, where the last of these
+//! reductions alone is needed.
+
+use std::cmp::Reverse;
+
+use super::{Context, DeviceContext};
+use crate::facts::Entity;
+use crate::ledger::{Op, OpKind};
+use crate::timeline::columns::RangeKind;
+use crate::timeline::interval::Interval;
+use crate::timeline::names::Told;
+use crate::timeline::union::Union;
+use crate::timeline::{NameId, Timeline};
+
+/// The range of a forward pass whose backward pass reduces the gradients.
+const FORWARD: &str = "DistributedDataParallel.forward";
+/// What operators that ask for collectives begin with.
+const OF_COLLECTIVES: &str = "c10d::";
+
+/// From a forward pass to the next one, or to the step of the optimizer.
+#[derive(Debug)]
+struct Pass {
+    host: Interval,
+    /// How many steps of the optimizer came before.
+    step: usize,
+    /// What is reduced in it, with the bytes of each.
+    reductions: Vec<(i64, Interval)>,
+}
+
+impl Pass {
+    /// The sizes of what it reduces, in an order that does not depend on when.
+    fn sizes(&self) -> Vec<i64> {
+        let mut sizes: Vec<i64> = self.reductions.iter().map(|(bytes, _)| *bytes).collect();
+        sizes.sort_unstable();
+        sizes
+    }
+}
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let timeline = context.timeline;
+    if timeline.details.collectives.is_empty() || !device.passed(context).has_communication {
+        return;
+    }
+    let Some(mut passes) = passes(context, device) else { return };
+    reduce(timeline, device, &mut passes);
+    let (mut pass_count, mut step_count, mut spare) = (0, 0, Vec::new());
+    for of_step in passes.chunk_by(|a, b| a.step == b.step) {
+        let Some(last) = of_step.iter().rev().find(|pass| !pass.reductions.is_empty()) else { continue };
+        let sizes = last.sizes();
+        let same: Vec<&Pass> = of_step.iter().filter(|pass| pass.sizes() == sizes).collect();
+        if let [before @ .., _] = same.as_slice() && !before.is_empty() {
+            pass_count += same.len() as i64;
+            step_count += 1;
+            spare.extend_from_slice(before);
+        }
+    }
+    if step_count == 0 {
+        return;
+    }
+    let ops = Union::of(spare.iter().flat_map(|pass| &pass.reductions).map(|(_, op)| op.clip(device.window())));
+    let count: usize = spare.iter().map(|pass| pass.reductions.len()).sum();
+    let hosts: Vec<Interval> = spare.iter().map(|pass| pass.host).collect();
+    facts.set("reduced_pass_count", pass_count);
+    facts.set("reduced_step_count", step_count);
+    facts.set("spare_reduction_count", count as i64);
+    facts.set("spare_reduction_exposed_ns", ops.len_ns() - ops.common_ns(device.computing()));
+    facts.set("spare_reduction_host_ns", host_ns(timeline, device, &Union::of(hosts)));
+}
+
+/// The passes of the thread that steps the optimizer; `None` where there is none, or no such pass.
+fn passes(context: &Context<'_>, device: &DeviceContext) -> Option<Vec<Pass>> {
+    let timeline = context.timeline;
+    let is_forward: Vec<bool> = labels(timeline, |name| name == FORWARD);
+    if !is_forward.contains(&true) {
+        return None;
+    }
+    let own = context.optimizer_steps().of_threads().filter(|(thread, _)| device.is_of(timeline.process_of(*thread)));
+    let (thread, steps) = own.max_by_key(|(thread, times)| (times.len(), Reverse(*thread)))?;
+    let ranges = timeline.ranges.threads.iter().find(|ranges| ranges.thread == thread)?;
+    let begins = ranges.times.iter().zip(&ranges.label).filter(|(_, label)| is_forward.get(**label as usize) == Some(&true));
+    let mut begins: Vec<i64> = begins.map(|(times, _)| times.start).collect();
+    begins.sort_unstable();
+    begins.dedup();
+    let passes = begins.iter().enumerate().filter_map(|(index, begin)| {
+        let step = steps.partition_point(0, |range| range.start <= *begin);
+        // What follows the last step is of one that is not there.
+        let until = steps.get(step)?.start;
+        let end = begins.get(index + 1).copied().unwrap_or(until).min(until);
+        Some(Pass { host: Interval::new(*begin, end), step, reductions: Vec::new() })
+    });
+    Some(passes.collect())
+}
+
+/// By index of the label, whether the name of its ranges is such a one.
+fn labels(timeline: &Timeline, fits: impl Fn(&str) -> bool) -> Vec<bool> {
+    let labels = timeline.ranges.labels.iter();
+    labels.map(|label| label.kind != RangeKind::PythonFrame && fits(timeline.name(label.name))).collect()
+}
+
+/// Gives each pass what is reduced in it, by when the host asks for that.
+fn reduce(timeline: &Timeline, device: &DeviceContext, passes: &mut [Pass]) {
+    let mut is_reduction = Told::new(&timeline.names, |name: &str| {
+        let name = name.to_ascii_lowercase();
+        name.contains("allreduce") || name.contains("all_reduce")
+    });
+    let mut reduction = |op: Op| -> Option<(i64, i64)> {
+        let sent = timeline.details.collectives.of(op.interval())?;
+        let name: NameId = sent.name;
+        let at = timeline.api.times.get(op.call(timeline)? as usize)?.start;
+        is_reduction.of(name).then_some((sent.bytes, at))
+    };
+    for op in device.ops.in_window().filter(|op| op.kind == OpKind::Communication) {
+        let Some((bytes, at)) = reduction(op) else { continue };
+        let next = passes.partition_point(|pass| pass.host.start <= at);
+        let pass = next.checked_sub(1).and_then(|last| passes.get_mut(last)).filter(|pass| at < pass.host.end);
+        if let Some(pass) = pass {
+            pass.reductions.push((bytes, op.interval()));
+        }
+    }
+}
+
+/// How long the host is in operators that ask for collectives, within some of its time.
+fn host_ns(timeline: &Timeline, device: &DeviceContext, during: &Union) -> i64 {
+    let is_asking = labels(timeline, |name| name.starts_with(OF_COLLECTIVES));
+    let own = timeline.ranges.threads.iter().filter(|ranges| device.is_of(timeline.process_of(ranges.thread)));
+    let of_thread = own.map(|ranges| {
+        let asking = ranges.times.iter().zip(&ranges.label);
+        let asking = asking.filter(|(_, label)| is_asking.get(**label as usize) == Some(&true));
+        Union::of(asking.map(|(times, _)| times.clip(device.window()))).common_ns(during)
+    });
+    of_thread.fold(0, i64::saturating_add)
+}
