@@ -120,6 +120,20 @@ pub(super) const REPLAY: &[Fact] = &[
         Intensive,
         "Calls that launch in a step with such a loop, those beside it as well. Absent with that.",
     ),
+    fact(
+        "piece_with_product_count",
+        Int,
+        CudaApi,
+        Intensive,
+        "After how many such choices of a step a matrix product is launched before the next, in the mean. Absent with that.",
+    ),
+    fact(
+        "piece_with_value_count",
+        Int,
+        CudaApi,
+        Intensive,
+        "After how many such choices of a step the host reads a single value back before the next, beside how many were chosen, in the mean. Absent with that.",
+    ),
 ];
 
 /// Two facts a change: what it is expected to win by itself, and the most, with what is mostly made with it. Differences that may be small: no sums over the work.

@@ -101,6 +101,8 @@ fn set(replay: &Bounded<'_, '_>, facts: &mut Entity) {
         facts.set("piece_choice_count", pieces.choice_count as i64);
         facts.set("piece_choice_launch_count", pieces.choice_launch_count);
         facts.set("piece_step_launch_count", pieces.step_launch_count as i64);
+        facts.set("piece_with_product_count", pieces.with_product_count as i64);
+        facts.set("piece_with_value_count", pieces.with_value_count as i64);
     }
     for change in Change::ALL {
         // What slow steps lose is not in those that are played.

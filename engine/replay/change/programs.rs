@@ -59,6 +59,10 @@ pub struct PieceLoop {
     pub choice_launch_count: i64,
     /// Calls that launch in a step, in the mean, those beside the loop as well.
     pub step_launch_count: usize,
+    /// After how many of these questions a matrix product is launched before the next, in a step, in the mean.
+    pub with_product_count: usize,
+    /// After how many the host reads a single value back before the next, beside the answers, in a step, in the mean.
+    pub with_value_count: usize,
 }
 
 impl Play<'_> {
@@ -227,15 +231,24 @@ impl Play<'_> {
         let step_count = part.step_count as usize;
         let launches = |calls: &[Call]| calls.iter().filter(|row| row.class == ApiClass::Launch).count();
         let (mut choice_count, mut of_turns) = (0, Vec::new());
+        let (mut with_product_count, mut with_value_count) = (0, 0);
         for thread in &part.threads {
             let reads: Vec<usize> = self.choices(thread, setting).into_iter().map(|(read, _)| read).collect();
             choice_count += reads.len();
             of_turns.extend(reads.windows(2).map(|pair| launches(&part.calls[pair[0]..pair[1]]) as i64));
+            for pair in reads.windows(2) {
+                let mut between = pair[0] + 1..pair[1];
+                let is_product = |call| matches!(self.call_role(call, setting), Some(Role::Product | Role::Fp32Product));
+                with_product_count += usize::from(between.clone().any(is_product));
+                with_value_count += usize::from(between.any(|call| self.reads_scalar(call as u32)));
+            }
         }
         (step_count > 0 && choice_count >= MIN_READS_OF_LOOP * step_count).then(|| PieceLoop {
             choice_count: choice_count / step_count,
             choice_launch_count: median(of_turns.into_iter()),
             step_launch_count: launches(&part.calls) / step_count,
+            with_product_count: with_product_count / step_count,
+            with_value_count: with_value_count / step_count,
         })
     }
 

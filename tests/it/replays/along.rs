@@ -140,6 +140,7 @@ fn who_chooses_for_one_piece_of_data_after_the_other_can_do_so_for_all_at_once()
         (count("piece_choice_count"), count("piece_choice_launch_count"), count("piece_step_launch_count")),
         (24.0, 13.0, 24.0 * 13.0 + 1.0)
     );
+    assert_eq!((count("piece_with_product_count"), count("piece_with_value_count")), (0.0, 0.0));
 }
 
 #[test]
