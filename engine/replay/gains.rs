@@ -319,12 +319,24 @@ impl<'all> Replay<'all> {
             if exposed_ns > 0.0 && !others.is_empty() { self.own_gain(&others).ceiling_ns as f64 } else { 0.0 };
         let ceiling_ns = ceiling_ns.max((beside_ns + exposed_ns).min(self.step_ns));
         let ceiling_ns = ceiling_ns.max(expected_ns);
-        let hidden_ns = self.whole().most_hidden_ns(changes);
+        let hidden_ns = self.whole().most_hidden_ns(changes).min(self.beside_hidden_copies_ns(changes));
         let most_ns = |extent| self.whole().most_won_ns(changes, extent).min(hidden_ns);
         Gain {
             expected_ns: expected_ns.min(most_ns(Extent::Expected)) as i64,
             ceiling_ns: ceiling_ns.min(most_ns(Extent::Ceiling)).min(self.beside_kernels_ns(changes)) as i64,
         }
+    }
+
+    /// The most that changes of kernels and of copies win together, where the copies are little of a step: what either wins, as neither
+    /// makes room for the other. Others may: a host that waits for a copy and for a value waits on without one of both.
+    fn beside_hidden_copies_ns(&self, changes: &[Change]) -> f64 {
+        let others: Vec<Change> = changes.iter().filter(|change| **change != Change::OverlapCopies).copied().collect();
+        let is_beside = !others.is_empty() && others.len() < changes.len();
+        if !is_beside || !others.iter().all(|change| change.is_of_kernels()) {
+            return f64::INFINITY;
+        }
+        let hidden_ns = self.whole().hidden_copies_ns();
+        if hidden_ns.is_finite() { self.own_gain(&others).ceiling_ns as f64 + hidden_ns } else { hidden_ns }
     }
 
     /// What a step leaves to changes beside the kernels that stay: however well they are made, these take their time. The step may be as

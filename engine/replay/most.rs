@@ -66,9 +66,11 @@ impl Whole<'_> {
     /// The most that hiding copies wins where they are little of a step: nobody builds a pipeline to hide more than them, and what the
     /// host waits for otherwise is another matter.
     pub(super) fn most_hidden_ns(self, changes: &[Change]) -> f64 {
-        if !matches!(changes, [Change::OverlapCopies]) {
-            return f64::INFINITY;
-        }
+        if matches!(changes, [Change::OverlapCopies]) { self.hidden_copies_ns() } else { f64::INFINITY }
+    }
+
+    /// What is left to win of copies between host and device that run alone, where they are little of a step; no bound where they are much.
+    pub(super) fn hidden_copies_ns(self) -> f64 {
         let model = self.model;
         let Some((played, count)) = model.recorded_span() else { return f64::INFINITY };
         let own = model.part.ops.iter().filter(|op| op.device == self.setting.own_device());
