@@ -34,6 +34,18 @@ pub fn rows(names: &[u32], most_period: usize, least_count: usize) -> Vec<Row> {
     }
 }
 
+/// The rows of turns of just so many things. They come in order, and none lies in another.
+pub fn rows_of(names: &[u32], period: usize, least_count: usize) -> Vec<Row> {
+    let mut repeats = Repeats::new(names, period, least_count);
+    let mut from = 0;
+    let next = || {
+        let row = repeats.next_row(from)?;
+        from = row.places().end;
+        Some(row)
+    };
+    std::iter::from_fn(next).collect()
+}
+
 /// Where things of a list are the same as those a period behind them.
 struct Repeats<'all> {
     names: &'all [u32],

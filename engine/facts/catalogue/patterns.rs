@@ -27,7 +27,13 @@ pub(super) const FINE_WORK: &[Fact] = &[
     ),
     fact("fine_copy_bytes", Int, CudaTrace, Extensive, "Bytes of those copies."),
     fact("fine_device_copy_count", Int, CudaTrace, Extensive, "Of them those that stay within the device."),
-    fact("fine_device_copy_bytes", Int, CudaTrace, Extensive, "Bytes of the copies in them that stay within the device."),
+    fact(
+        "fine_device_copy_bytes",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Bytes of the copies in them that stay within the device.",
+    ),
     fact("fine_copy_exposed_ns", Int, CudaTrace, Extensive, "Time in which they run and no kernel does."),
     fact("fine_copy_median_bytes", Int, CudaTrace, Intensive, "The median size of those copies; absent without any."),
     fact("fine_work_longest_ns", Int, CudaTrace, OneTime, "The longest row; absent without any."),
@@ -45,6 +51,29 @@ pub(super) const PRODUCT_ROWS: &[Fact] = &[
     ),
     fact("product_row_repeat_count", Int, CudaTrace, Intensive, "How often they come in the longest of these rows."),
     fact("product_row_period_count", Int, CudaTrace, Intensive, "Kernels of one turn of it."),
+    fact(
+        "same_turn_count",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Turns in rows in which the same nine or more kernels, each with the same grid, come at least eight times in a stream, one turn right behind the other; of turns of several lengths those that hold most kernels. Absent without any.",
+    ),
+    fact("same_turn_kernel_count", Int, CudaTrace, Intensive, "Kernels of one of these turns; absent without any."),
+    fact(
+        "optimizer_turn_count",
+        Int,
+        Nvtx,
+        Extensive,
+        "The same among the kernels that steps of optimizers launch; absent without any.",
+    ),
+    fact("optimizer_turn_kernel_count", Int, Nvtx, Intensive, "Kernels of one of these turns; absent without any."),
+    fact(
+        "optimizer_turn_product_count",
+        Int,
+        Nvtx,
+        Intensive,
+        "Matrix products among them; absent without any such turn.",
+    ),
 ];
 
 /// Sorts of libraries.

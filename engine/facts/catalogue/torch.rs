@@ -92,7 +92,13 @@ pub(super) const TORCH: &[Fact] = &[
         Extensive,
         "Forward passes (`DistributedDataParallel.forward`) after each of which the same all-reduces, by their bytes, are asked for before the next one or the step of the optimizer, where two or more come before one step. Absent without any.",
     ),
-    fact("reduced_step_count", Int, CollectiveSizes, Extensive, "Steps of the optimizer that these come before; absent without any."),
+    fact(
+        "reduced_step_count",
+        Int,
+        CollectiveSizes,
+        Extensive,
+        "Steps of the optimizer that these come before; absent without any.",
+    ),
     fact(
         "spare_reduction_count",
         Int,

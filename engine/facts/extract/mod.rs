@@ -84,6 +84,7 @@ mod refused;
 mod replay;
 mod round_trips;
 mod run;
+mod same_turns;
 mod scope;
 mod second_derivatives;
 mod sequence;

@@ -48,7 +48,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         let Some(last) = of_step.iter().rev().find(|pass| !pass.reductions.is_empty()) else { continue };
         let sizes = last.sizes();
         let same: Vec<&Pass> = of_step.iter().filter(|pass| pass.sizes() == sizes).collect();
-        if let [before @ .., _] = same.as_slice() && !before.is_empty() {
+        if let [before @ .., _] = same.as_slice()
+            && !before.is_empty()
+        {
             pass_count += same.len() as i64;
             step_count += 1;
             spare.extend_from_slice(before);
@@ -77,7 +79,8 @@ fn passes(context: &Context<'_>, device: &DeviceContext) -> Option<Vec<Pass>> {
     let own = context.optimizer_steps().of_threads().filter(|(thread, _)| device.is_of(timeline.process_of(*thread)));
     let (thread, steps) = own.max_by_key(|(thread, times)| (times.len(), Reverse(*thread)))?;
     let ranges = timeline.ranges.threads.iter().find(|ranges| ranges.thread == thread)?;
-    let begins = ranges.times.iter().zip(&ranges.label).filter(|(_, label)| is_forward.get(**label as usize) == Some(&true));
+    let begins =
+        ranges.times.iter().zip(&ranges.label).filter(|(_, label)| is_forward.get(**label as usize) == Some(&true));
     let mut begins: Vec<i64> = begins.map(|(times, _)| times.start).collect();
     begins.sort_unstable();
     begins.dedup();

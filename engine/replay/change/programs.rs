@@ -238,7 +238,8 @@ impl Play<'_> {
             of_turns.extend(reads.windows(2).map(|pair| launches(&part.calls[pair[0]..pair[1]]) as i64));
             for pair in reads.windows(2) {
                 let mut between = pair[0] + 1..pair[1];
-                let is_product = |call| matches!(self.call_role(call, setting), Some(Role::Product | Role::Fp32Product));
+                let is_product =
+                    |call| matches!(self.call_role(call, setting), Some(Role::Product | Role::Fp32Product));
                 with_product_count += usize::from(between.clone().any(is_product));
                 with_value_count += usize::from(between.any(|call| self.reads_scalar(call as u32)));
             }

@@ -1,0 +1,131 @@
+//! Turns of a loop within a step: many kernels that are launched again and again in one order, each with the same grid, as one item after
+//! the other is worked on; and those of an optimizer, which works on one parameter after the other.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::by_index::ByIndex;
+use super::{Context, DeviceContext};
+use crate::facts::Entity;
+use crate::ledger::{Op, OpKind};
+use crate::steps::rows::{Row, rows_of};
+use crate::timeline::NONE;
+
+/// Fewer turns one behind the other are no series of items.
+const MIN_TURN_COUNT: usize = 8;
+/// Turns of fewer kernels are those of other facts.
+const MIN_KERNEL_COUNT: usize = 9;
+/// A kernel that comes once in each turn comes after as many others nearly each time: between two rows it does not.
+const EVEN_SHARE: f64 = 0.75;
+/// So many lengths of turns are looked for, those that most kernels speak for.
+const MOST_LENGTHS: usize = 8;
+
+/// The kernels of one stream, by their shapes.
+type Shapes = Vec<u32>;
+
+/// Turns of one length.
+#[derive(Debug, Clone, Copy)]
+struct Turns {
+    /// Kernels of one.
+    kernel_count: usize,
+    turn_count: usize,
+    /// Of one, those that are matrix products.
+    product_count: usize,
+}
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let mut steps = context.optimizer_steps().follow();
+    let (mut of_all, mut of_optimizer): (ByIndex<Shapes>, ByIndex<Shapes>) = (ByIndex::default(), ByIndex::default());
+    for op in device.ops.in_window().filter(|op| op.kind == OpKind::Kernel) {
+        let shape = shape_of(context, op);
+        let stream = op.stream(context.timeline);
+        of_all.of(stream, Vec::new).push(shape);
+        if steps.launched(context.timeline, op) {
+            of_optimizer.of(stream, Vec::new).push(shape);
+        }
+    }
+    if let Some(turns) = longest(context, of_all) {
+        facts.set("same_turn_count", turns.turn_count as i64);
+        facts.set("same_turn_kernel_count", turns.kernel_count as i64);
+    }
+    if let Some(turns) = longest(context, of_optimizer) {
+        facts.set("optimizer_turn_count", turns.turn_count as i64);
+        facts.set("optimizer_turn_kernel_count", turns.kernel_count as i64);
+        facts.set("optimizer_turn_product_count", turns.product_count as i64);
+    }
+}
+
+fn shape_of(context: &Context<'_>, op: Op) -> u32 {
+    context.timeline.kernels.shape.get(op.index as usize).copied().unwrap_or(NONE)
+}
+
+/// The turns that hold most kernels of a stream.
+fn longest(context: &Context<'_>, streams: ByIndex<Shapes>) -> Option<Turns> {
+    let of_stream = |(stream, shapes): (u32, Shapes)| {
+        let found = lengths(&shapes).into_iter().filter_map(|length| {
+            let rows: Vec<Row> = rows_of(&shapes, length, MIN_TURN_COUNT);
+            let turn = &shapes[rows.first()?.first..][..length];
+            let product_count = turn.iter().filter(|shape| is_product(context, **shape)).count();
+            Some(Turns { kernel_count: length, turn_count: rows.iter().map(|row| row.count).sum(), product_count })
+        });
+        // Two turns are no longer turn.
+        let best = found.max_by_key(|turns| (turns.kernel_count * turns.turn_count, Reverse(turns.kernel_count)))?;
+        Some((best, Reverse(stream)))
+    };
+    let all = streams.into_list().into_iter().filter_map(of_stream);
+    all.max_by_key(|(turns, stream)| (turns.kernel_count * turns.turn_count, *stream)).map(|(turns, _)| turns)
+}
+
+fn is_product(context: &Context<'_>, shape: u32) -> bool {
+    let name = context.timeline.kernels.shapes.get(shape as usize).map(|shape| shape.name);
+    name.and_then(|name| context.traits.get(name as usize)).is_some_and(|traits| traits.is_matrix_product)
+}
+
+/// After how many others kernels come back that do so evenly, by how many of them speak for it.
+fn lengths(shapes: &[u32]) -> Vec<usize> {
+    let mut places: ByIndex<Vec<usize>> = ByIndex::default();
+    for (place, shape) in shapes.iter().enumerate().filter(|(_, shape)| **shape != NONE) {
+        places.of(*shape, Vec::new).push(place);
+    }
+    let mut votes: BTreeMap<usize, usize> = BTreeMap::new();
+    for (_, places) in places.into_list() {
+        let mut apart: Vec<usize> = places.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        if apart.len() + 1 < MIN_TURN_COUNT {
+            continue;
+        }
+        let middle = apart.len() / 2;
+        let usual = *apart.select_nth_unstable(middle).1;
+        let count = apart.iter().filter(|distance| **distance == usual).count();
+        if usual >= MIN_KERNEL_COUNT && count as f64 >= EVEN_SHARE * apart.len() as f64 {
+            *votes.entry(usual).or_default() += 1;
+        }
+    }
+    let mut lengths: Vec<(usize, usize)> = votes.into_iter().collect();
+    lengths.sort_by_key(|(length, count)| (Reverse(*count), *length));
+    lengths.into_iter().map(|(length, _)| length).take(MOST_LENGTHS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_as_long_as_what_comes_once_in_each() {
+        // Ten kernels, of which the first comes three times, and something else behind twenty turns.
+        let turn = [1, 2, 1, 3, 4, 5, 1, 6, 7, 8];
+        let mut step = turn.repeat(20);
+        step.extend([9, 9, 9]);
+        let shapes = step.repeat(3);
+        assert_eq!(lengths(&shapes), [10]);
+        let counts: Vec<usize> = rows_of(&shapes, 10, MIN_TURN_COUNT).iter().map(|row| row.count).collect();
+        assert_eq!(counts, [20, 20, 20]);
+    }
+
+    #[test]
+    fn short_turns_and_few_of_them_are_none() {
+        assert!(lengths(&[1, 2, 3, 4].repeat(50)).is_empty());
+        assert!(lengths(&(0..20).collect::<Vec<u32>>().repeat(7)).is_empty());
+        assert_eq!(lengths(&(0..20).collect::<Vec<u32>>().repeat(8)), [20]);
+        assert!(lengths(&[]).is_empty() && lengths(&[NONE; 100]).is_empty());
+    }
+}
