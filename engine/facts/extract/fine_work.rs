@@ -11,7 +11,7 @@ use crate::timeline::union::Union;
 
 /// A kernel, a memset or a copy within the device no longer than this is short: about what a launch costs the host.
 const SHORT_NS: i64 = 10_000;
-/// A copy between host and device no larger than this is small: starting it costs more than moving it.
+/// A copy no larger than this is small: starting it costs more than moving it.
 const SMALL_BYTES: i64 = 65_536;
 /// Operations further apart than this are not in one row.
 const APART_NS: i64 = 50_000;
@@ -108,9 +108,11 @@ fn copy_bytes(timeline: &Timeline, op: Op, directions: &[Direction]) -> Option<i
 fn is_short(timeline: &Timeline, op: Op) -> bool {
     match op.kind {
         OpKind::Kernel | OpKind::Memset => op.end - op.start <= SHORT_NS,
-        OpKind::Copy => match host_copy_bytes(timeline, op) {
-            Some(bytes) => bytes <= SMALL_BYTES,
-            None => op.end - op.start <= SHORT_NS,
+        // Those within the device are small as well: what is large is no piece, however fast its memory is.
+        OpKind::Copy => match (host_copy_bytes(timeline, op), device_copy_bytes(timeline, op)) {
+            (Some(bytes), _) => bytes <= SMALL_BYTES,
+            (None, Some(bytes)) => bytes <= SMALL_BYTES && op.end - op.start <= SHORT_NS,
+            (None, None) => op.end - op.start <= SHORT_NS,
         },
         OpKind::Graph | OpKind::Communication | OpKind::Migration => false,
     }

@@ -13,8 +13,9 @@ use rusqlite::Connection;
 use crate::readers::host_turns;
 use crate::readers::kineto_held::{broadcasts, copies_within, zooming};
 use crate::readers::kineto_operators::{filled, loops, made_again, pieces};
+use crate::readers::reduced_again::reduced_each_pass;
 use crate::readers::unused_gradients::frozen;
-use crate::replays::along::{choices, sorting};
+use crate::replays::along::{choices, matrices, sorting};
 use crate::replays::typical::of_two_sizes;
 use crate::support::analysis::{facts, facts_of, try_timeline};
 use crate::support::{Scenario, SchemaVersion, damage, fixture, heavy, kernels, scenario_names, temp, trace};
@@ -341,7 +342,14 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&in_rounds()));
     set.extend(names_in(&of_trace(NEWER_DRIVER)));
     set.extend(names_in(&of_trace(&made_again("aten::full"))));
-    for text in [filled(120, 180), broadcasts(1_170), zooming(), copies_within("CompiledFunction"), frozen()] {
+    for text in [
+        filled(120, 180),
+        broadcasts(1_170),
+        zooming(),
+        copies_within("CompiledFunction"),
+        frozen(),
+        reduced_each_pass(),
+    ] {
         set.extend(names_in(&of_trace(&text)));
     }
     set.extend(names_in(&of_trace(&trace::casting_trace(6))));
@@ -359,6 +367,7 @@ fn every_fact_of_the_catalogue_is_set() {
         set.extend(names_in(&facts(&path)));
     }
     set.extend(names_in(&facts(&choices(24).write().1)));
+    set.extend(names_in(&facts(&matrices(12).write().1)));
     set.extend(names_in(&facts(&sorting("aten::coalesce", "DeviceMergeSortMergeKernel").write().1)));
     set.extend(names_in(&of_trace(&loops(3, 9))));
     set.extend(names_in(&lossy()));

@@ -54,6 +54,8 @@ fn the_raw_page_is_read_with_its_units() {
     let (_, kernel) = facts.of_kind(EntityKind::LaunchShape).next().unwrap();
     assert_eq!(kernel.text("limit"), Some("l2_cache"));
     assert_eq!(kernel.text("stall_reason"), Some("long_scoreboard"));
+    // 8 and 0.7571 of 875.71 cycles.
+    assert!((number(&facts, "branch_stall_share").unwrap() - 0.01).abs() < 1e-4);
     assert_eq!(kernel.text("occupancy_limiter"), Some("registers"));
     let (_, device) = facts.devices()[0];
     assert_eq!(

@@ -1,6 +1,6 @@
 //! The most that a change could win counts what is made with it by whoever makes it, where it is worth a change.
 
-use coldspot::replay::Change;
+use coldspot::replay::{Change, Gain};
 
 use crate::support::cli::{Printed, coldspot};
 
@@ -445,4 +445,52 @@ fn an_optimizer_of_many_groups_updates_few_parameters_at_once() {
     assert!(counts == [0.0, all] && share > 0.3, "{counts:?} {share}");
     let (counts, share) = of(30);
     assert!(counts == [all, 0.0] && share < 0.01, "{counts:?} {share}");
+}
+
+/// Steps that copy so many pieces of 10 kB from place to place on the device, and work on them.
+fn gathered(count: u32) -> Trace {
+    Trace::of_steps(|trace| {
+        (0..count).for_each(|_| trace.copy("Memcpy DtoD (Device -> Device)", 1.0));
+        trace.launch("filter_kernel", 10.0);
+        trace.wait();
+    })
+}
+
+#[test]
+fn pieces_that_stay_on_the_device_cross_no_link() {
+    let trace = gathered(200);
+    let (gain, step_ns) = trace.gain(Change::BatchCopies);
+    // Of 200 copies one is left. A trace does not tell the rate of memory: it is above that of a link, and at most hardly takes time.
+    assert!(gain.expected_ns as f64 > 0.75 * step_ns as f64, "{gain:?} of {step_ns}");
+    assert!(gain.ceiling_ns as f64 > 0.98 * step_ns as f64, "{gain:?} of {step_ns}");
+    assert_eq!(trace.gain(Change::ForEach).0, Gain { expected_ns: 0, ceiling_ns: 0 }, "copies alone are no kernels");
+    let fact = |name| trace.fact(name);
+    assert_eq!((fact("fine_copy_count"), fact("fine_device_copy_count")), (1_200.0, 1_200.0));
+    assert_eq!(fact("fine_device_copy_bytes"), fact("fine_copy_bytes"));
+}
+
+/// Steps in which an optimizer works on so many matrices, one after the other, behind a forward pass of its own.
+pub(crate) fn matrices(count: u32) -> Trace {
+    Trace::of_steps(|trace| {
+        trace.launch("filter_kernel", KERNEL_US);
+        trace.optimizer(&["Optimizer.step#Muon.step"], |trace| {
+            for _ in 0..count {
+                for index in 0..9 {
+                    trace.launch(&format!("part_{index}"), 2.0);
+                }
+                trace.launch("ampere_fp16_s16816gemm_fp16_128x64_nn", 2.0);
+            }
+        });
+        trace.wait();
+    })
+}
+
+#[test]
+fn what_an_optimizer_does_for_one_matrix_after_the_other_is_told() {
+    let trace = matrices(12);
+    let fact = |name| trace.fact(name);
+    let steps = f64::from(STEP_COUNT);
+    assert_eq!((fact("same_turn_count"), fact("same_turn_kernel_count")), (12.0 * steps, 10.0));
+    assert_eq!((fact("optimizer_turn_count"), fact("optimizer_turn_kernel_count")), (12.0 * steps, 10.0));
+    assert_eq!(fact("optimizer_turn_product_count"), 1.0);
 }

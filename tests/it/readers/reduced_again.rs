@@ -1,0 +1,78 @@
+//! Gradients that are reduced in each of several backward passes before one step of the optimizer.
+
+use coldspot::facts::EntityKind;
+
+use super::kineto::facts;
+use crate::support::trace::{DEVICE, host_event};
+
+/// How many times and for how many bytes each pass of a step reduces.
+type Reductions = &'static [&'static [i64]];
+
+/// Each of three passes reduces the same two buckets.
+const EACH: Reductions = &[&[4096, 1024], &[4096, 1024], &[4096, 1024]];
+
+/// Four steps of these passes: a forward pass, a kernel of 200 us, and all-reduces of 100 us behind it, each asked for in 10 us.
+fn accumulated(passes: Reductions) -> String {
+    let mut events = Vec::new();
+    let mut correlation = 0;
+    let mut launch = |events: &mut Vec<String>, at: i64, kernel: &str, start: i64, length: i64, sent: &str| {
+        correlation += 1;
+        let id = format!("\"correlation\": {correlation}");
+        events.push(host_event("cuda_runtime", "cudaLaunchKernel", 1, at, 2, &id));
+        events.push(format!(
+            r#"{{"ph": "X", "cat": "kernel", "name": "{kernel}", "pid": 0, "tid": 7, "ts": {start}, "dur": {length}, "args": {{"device": 0, "stream": 7, {id}, "grid": [64, 1, 1], "block": [256, 1, 1]{sent}}}}}"#
+        ));
+    };
+    for step in 0..4 {
+        let begin = 10_000 + 10_000 * step;
+        events.push(host_event("user_annotation", &format!("ProfilerStep#{step}"), 1, begin, 9_999, ""));
+        let mut at = begin + 10;
+        for reduced in passes {
+            events.push(host_event("user_annotation", "DistributedDataParallel.forward", 1, at, 50, ""));
+            launch(&mut events, at + 5, "forward_kernel", at + 10, 200, "");
+            for (index, elements) in (0..).zip(*reduced) {
+                let asked = at + 100 + 20 * index;
+                events.push(host_event("cpu_op", "c10d::allreduce_", 1, asked, 10, ""));
+                let sent = format!(
+                    r#", "Collective name": "allreduce", "In msg nelems": {elements}, "dtype": "Float", "Group size": 2"#
+                );
+                let start = at + 300 + 100 * index;
+                launch(&mut events, asked + 4, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", start, 100, &sent);
+            }
+            at += 1_000;
+        }
+        events.push(host_event("user_annotation", "Optimizer.step#SGD.step", 1, begin + 9_000, 50, ""));
+        launch(&mut events, begin + 9_002, "update", begin + 9_010, 100, "");
+    }
+    format!("{{\"deviceProperties\": [{DEVICE}], \"traceEvents\": [{}]}}\n", events.join(",\n  "))
+}
+
+/// All of it.
+pub fn reduced_each_pass() -> String {
+    accumulated(EACH)
+}
+
+#[test]
+fn what_is_reduced_before_the_last_pass_is_told() {
+    let told = |passes: Reductions| {
+        let facts = facts(accumulated(passes));
+        let (_, device) = facts.of_kind(EntityKind::Device).next().unwrap();
+        let names = [
+            "reduced_pass_count",
+            "reduced_step_count",
+            "spare_reduction_count",
+            "spare_reduction_exposed_ns",
+            "spare_reduction_host_ns",
+        ];
+        names.map(|name| device.int(name))
+    };
+    let [passes, steps, spare, exposed, host] = told(EACH);
+    assert_eq!((passes, steps, spare), (Some(12), Some(4), Some(16)));
+    assert_eq!((exposed, host), (Some(16 * 100_000), Some(16 * 10_000)));
+    // Those of the last pass are needed, and so is what is reduced once: in each pass something else.
+    assert_eq!(told(&[&[], &[], &[4096, 1024]]), [None; 5]);
+    assert_eq!(told(&[&[4096], &[1024]]), [None; 5]);
+    assert_eq!(told(&[&[4096, 1024]]), [None; 5]);
+    // Buckets may be ready in another order.
+    assert_eq!(told(&[&[512], &[1024, 4096], &[4096, 1024]])[..3], [Some(8), Some(4), Some(8)]);
+}
