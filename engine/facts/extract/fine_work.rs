@@ -31,8 +31,8 @@ struct Rows {
     kernel_count: i64,
     /// Bytes of the copies between host and device, and of those within the device where a row is mostly these.
     sizes: Vec<i64>,
-    /// How many of them stay within the device, and their bytes.
-    within_device: (i64, i128),
+    /// How many of them stay within the device, their bytes, and when they run.
+    within_device: (i64, i128, Vec<Interval>),
     /// When all of them run.
     copies: Vec<Interval>,
     longest: Option<Interval>,
@@ -78,6 +78,7 @@ impl Rows {
                 if let Some(bytes) = of_device {
                     self.within_device.0 += 1;
                     self.within_device.1 += i128::from(bytes);
+                    self.within_device.2.push(op.interval().clip(window));
                 }
                 if let Some(bytes) = host_copy_bytes(timeline, *op).or(of_device) {
                     self.sizes.push(bytes);
@@ -132,8 +133,12 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("fine_copy_bytes", clamped(rows.sizes.iter().map(|bytes| i128::from(*bytes)).sum()));
     facts.set("fine_device_copy_count", rows.within_device.0);
     facts.set("fine_device_copy_bytes", clamped(rows.within_device.1));
-    let copies = Union::of(rows.copies);
-    facts.set("fine_copy_exposed_ns", copies.len_ns() - copies.common_ns(&device.tally.kernels_run));
+    let alone_ns = |copies: Vec<Interval>| {
+        let copies = Union::of(copies);
+        copies.len_ns() - copies.common_ns(&device.tally.kernels_run)
+    };
+    facts.set("fine_copy_exposed_ns", alone_ns(rows.copies));
+    facts.set("fine_device_copy_exposed_ns", alone_ns(rows.within_device.2));
     facts.set_some("fine_copy_median_bytes", median(&mut rows.sizes));
     if let Some(longest) = rows.longest {
         facts.set("fine_work_longest_ns", longest.len_ns());

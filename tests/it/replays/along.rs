@@ -494,3 +494,19 @@ fn what_an_optimizer_does_for_one_matrix_after_the_other_is_told() {
     assert_eq!((fact("optimizer_turn_count"), fact("optimizer_turn_kernel_count")), (12.0 * steps, 10.0));
     assert_eq!(fact("optimizer_turn_product_count"), 1.0);
 }
+
+#[test]
+fn copies_that_are_little_of_a_step_win_no_more_beside_changes_of_kernels() {
+    let trace = Trace::of_steps(|trace| {
+        trace.copy("Memcpy HtoD (Pinned -> Device)", 10.0);
+        (0..5).for_each(|_| trace.launch("ampere_fp16_s16816gemm_fp16_128x64_nn", KERNEL_US));
+        trace.ask_of(32, "cudaLaunchKernel", "kernel", "sum_of_gradients", 7, 50.0);
+        trace.wait();
+    });
+    let of = |changes: &[Change]| trace.gain_of(changes).0.ceiling_ns;
+    let (filled, hidden) = (of(&[Change::FullGrid]), of(&[Change::OverlapCopies]));
+    let both = of(&[Change::FullGrid, Change::OverlapCopies]);
+    assert!(filled > 10_000 && (1..20_000).contains(&hidden), "{filled} {hidden}");
+    // Nobody gets the last waves of all kernels filled for that.
+    assert!(both <= filled + 20_000, "{both} {filled} {hidden}");
+}
