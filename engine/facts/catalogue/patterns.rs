@@ -434,6 +434,20 @@ pub(super) const TURNS: &[Fact] = &[
         Extensive,
         "What is won at best without these locks: no more than the thread waits that waits least, and than the window without the time that the warps of all kernels, or the link, are taken.",
     ),
+    fact(
+        "process_turn_count",
+        Int,
+        DeviceInfo,
+        Extensive,
+        "How often kernels of one process come after kernels of another, and the device has room for both at once.",
+    ),
+    fact(
+        "process_turn_ns",
+        Int,
+        DeviceInfo,
+        Extensive,
+        "What is won when each process runs these beside those of the one that has most of them.",
+    ),
     fact("host_wait_turn_count", Int, DeviceInfo, Extensive, "The same, where the host waits in between."),
     fact("host_wait_turn_ns", Int, DeviceInfo, Extensive, "What is won when all these run at the same time."),
     fact(

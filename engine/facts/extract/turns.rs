@@ -1,5 +1,7 @@
 //! Work of different streams that takes turns though it could run side by side, by what keeps it apart.
 
+use foldhash::HashMap;
+
 use super::kinds::{DeviceWaits, split};
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
@@ -7,11 +9,13 @@ use crate::ledger::{Op, OpKind};
 use crate::timeline::columns::Direction;
 use crate::timeline::interval::Interval;
 use crate::timeline::occupancy::MAX_KERNELS_AT_ONCE;
-use crate::timeline::{StreamKind, Timeline, Times};
+use crate::timeline::{NONE, StreamKind, Timeline, Times};
 
 /// What keeps the work of two streams from running at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cause {
+    /// They are streams of different processes, which get slices of time.
+    Processes,
     /// An operation of the legacy default stream between them.
     LegacyStream,
     /// The host waited for the first before it asked for the second.
@@ -148,6 +152,9 @@ impl<'all> Calls<'all> {
 
     /// What stands between the calls that asked for two operations.
     fn between(&self, timeline: &Timeline, first: Op, second: Op) -> Cause {
+        if are_of_processes(timeline, first, second) {
+            return Cause::Processes;
+        }
         let at = |op: Op| op.call(timeline).map(|call| timeline.api.times.start(call as usize));
         let (Some(from), Some(to)) = (at(first), at(second)) else { return Cause::Unknown };
         let any = |calls: &[Starts<'_>]| calls.iter().any(|starts| starts.any(from, to));
@@ -217,17 +224,46 @@ impl Group {
     }
 }
 
+/// Turns of processes: each has its slices of time.
+#[derive(Default)]
+struct Processes {
+    count: i64,
+    /// How long the kernels of each take.
+    len_ns: HashMap<u32, i64>,
+}
+
+impl Processes {
+    fn add(&mut self, timeline: &Timeline, group: &Group) {
+        for part in &group.parts {
+            let len_ns = self.len_ns.entry(process_of(timeline, part.stream)).or_default();
+            *len_ns = len_ns.saturating_add(part.run.len_ns);
+        }
+    }
+
+    /// What is won when each runs beside the one that takes longest.
+    fn won_ns(&self) -> i64 {
+        let lengths = || self.len_ns.values().copied();
+        lengths().fold(0, i64::saturating_add) - lengths().max().unwrap_or(0)
+    }
+}
+
+fn process_of(timeline: &Timeline, stream: u32) -> u32 {
+    timeline.streams.get(stream as usize).map_or(NONE, |stream| stream.process)
+}
+
 /// Turns by what causes them.
 #[derive(Default)]
 struct ByCause {
+    processes: Processes,
     legacy: Turns,
     host: Turns,
     event: Turns,
 }
 
 impl ByCause {
-    fn add(&mut self, group: &Group) {
+    fn add(&mut self, timeline: &Timeline, group: &Group) {
         let turns = match group.cause {
+            Some(Cause::Processes) => return self.processes.add(timeline, group),
             Some(Cause::LegacyStream) => &mut self.legacy,
             Some(Cause::HostWait) => &mut self.host,
             Some(Cause::Event) => &mut self.event,
@@ -237,6 +273,8 @@ impl ByCause {
     }
 
     fn set(self, facts: &mut Entity) {
+        facts.set("process_turn_count", self.processes.count);
+        facts.set("process_turn_ns", self.processes.won_ns());
         facts.set("host_wait_turn_idle_ns", self.host.idle_ns);
         for (name, turns) in [("legacy_stream", self.legacy), ("host_wait", self.host), ("event", self.event)] {
             facts.set(&format!("{name}_turn_count"), turns.count);
@@ -247,6 +285,12 @@ impl ByCause {
             }
         }
     }
+}
+
+/// Whether two operations are known to be of different processes: no wait of a thread keeps these apart.
+fn are_of_processes(timeline: &Timeline, first: Op, second: Op) -> bool {
+    let [first, second] = [first, second].map(|op| process_of(timeline, op.stream(timeline)));
+    first != second && first != NONE && second != NONE
 }
 
 /// Whether the call that asked for an operation came before a moment; so where it was not recorded.
@@ -295,7 +339,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         let is_beside = op.start < busy_until;
         if is_beside {
             group.cut_at(op.start);
-            turns.add(&std::mem::take(&mut group));
+            turns.add(timeline, &std::mem::take(&mut group));
         }
         busy_until = busy_until.max(op.end);
         let Some(part) = Part::of(timeline, op).filter(|_| !is_beside) else { continue };
@@ -308,7 +352,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
             // Or the host could ask for it only after it had waited for the other, in a copy of the default stream.
             let waited = |call: Interval| call.start < last.run.last.end && last.run.last.end <= call.end;
             let is_late = was_asked_for_before(timeline, op, last.run.last.end) || legacy_upload.is_some_and(waited);
-            match has_legacy_between && waits == [true; 2] && is_late {
+            match has_legacy_between && waits == [true; 2] && is_late && !are_of_processes(timeline, last.run.last, op)
+            {
                 true => Cause::LegacyStream,
                 false if are_kernels(last) => calls.between(timeline, last.run.last, op),
                 false => Cause::Unknown,
@@ -317,17 +362,18 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         // What the host asks for after it has waited may need what it waited for.
         let is_of_run = cause != Cause::HostWait && group.goes_on(part, sm_count);
         if !is_of_run {
+            turns.processes.count += i64::from(cause == Cause::Processes);
             if last.is_some() && group.takes(part, cause, sm_count) {
                 group.cause = Some(cause);
                 group.idle_ns += idle_ns;
             } else {
-                turns.add(&group);
+                turns.add(timeline, &group);
                 group = group.next_row(cause, idle_ns);
             }
             group.parts.push(part);
         }
         (has_legacy_between, legacy_upload) = (false, None);
     }
-    turns.add(&group);
+    turns.add(timeline, &group);
     turns.set(facts);
 }

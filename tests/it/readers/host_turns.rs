@@ -78,6 +78,24 @@ fn other_waits_and_threads_that_work_by_themselves_take_no_turns() {
     assert!(!is_told(&thread("pthread_mutex_lock", 13, 0)), "one thread");
 }
 
+#[test]
+fn kernels_of_two_processes_take_turns_that_no_wait_of_a_thread_keeps_apart() {
+    let processes: String = (0..2).map(|n| format!("[[process]]\npid = {}\nname = \"serve\"\n", 42 + n)).collect();
+    let of = |second: usize| {
+        let second = thread("read", 14, 135).replacen("[[thread]]", &format!("[[thread]]\nprocess = {second}"), 1);
+        let told = of_threads(&(processes.clone() + &thread("read", 13, 0) + &second));
+        let int = |name: &str| told[name].as_i64().unwrap_or(-1);
+        (int("process_turn_count"), int("process_turn_ns"), int("host_wait_turn_count"))
+    };
+    let (count, won_ns, waits) = of(1);
+    // Twenty kernels of each, of 100 µs; all but the longest of both could run beside it.
+    assert!((38..=39).contains(&count) && (1_700_000..=2_000_000).contains(&won_ns), "{count} {won_ns}");
+    assert_eq!(waits, 0);
+    let (count, won_ns, waits) = of(0);
+    assert_eq!((count, won_ns), (0, 0), "one process");
+    assert!(waits >= 19, "{waits}");
+}
+
 /// A loop that reads before each launch in small pieces, with so long between two of them.
 pub fn small_reads(apart_us: i64) -> String {
     format!(
