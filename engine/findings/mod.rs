@@ -191,6 +191,8 @@ const TELL_BEFORE: [&str; 2] = ["late-first-work", "first-batch"];
 /// Rules that tell that little of the run, or nothing but copies, is there to judge.
 const OUTSIDE: &str = "short-gpu-window";
 const BEFORE_STEADY: &str = "long-set-up";
+/// The rule that tells how the host reads results once the GPU is done; where it is no more than of low severity, something else takes that time.
+const BEHIND: &str = "results-in-pages";
 const NO_KERNELS: [&str; 2] = ["failed-before-kernels", "no-kernels"];
 
 /// Raises what a finding is ranked by above another. Those that are raised above the same stay in order among themselves.
@@ -240,6 +242,11 @@ impl Finding {
     /// Whether it says that most of the GPU's window lies before what is judged.
     fn looks_before_steady(&self) -> bool {
         self.leads_as(&[BEFORE_STEADY])
+    }
+
+    /// Whether it says that the run goes on behind the GPU's work, in reading its results.
+    fn looks_behind(&self) -> bool {
+        self.severity >= Severity::Medium && self.leads_as(&[BEHIND])
     }
 
     /// Whether it says that the GPU ran no kernel.

@@ -74,6 +74,7 @@ impl<'a> Ranking<'a> {
             None if finding.looks_outside() && is_culprit_named => (2, Reverse(i64::MAX)),
             // What is lost in the window is little of the run.
             None if finding.looks_outside() => (1, Reverse(i64::MAX - 1)),
+            None if finding.looks_behind() && self.is_many_times_behind(finding) => (1, Reverse(i64::MAX - 3)),
             // What repeats comes before what occurs once, unless that has a name; what may be one pass has nothing that is known to
             // repeat.
             // No more of the run than some steady states: what it repeats comes first.
@@ -157,6 +158,14 @@ impl<'a> Ranking<'a> {
         let recorded_ns = facts.run().and_then(|run| run.int("duration_ns"));
         let loads_later = device.and_then(|device| device.int("data_loading_count")).is_some_and(|count| count > 0);
         recorded_ns.is_some_and(|ns| wait_ns > 0 && !loads_later && wait_ns.saturating_mul(2) >= ns)
+    }
+
+    /// Whether the host reads results page by page for many times as long as the GPU's work takes.
+    fn is_many_times_behind(&self, finding: &Finding) -> bool {
+        self.device(finding).is_some_and(|device| {
+            let pages_ns = device.int("last_pages_ns").unwrap_or(0);
+            device.int("window_ns").is_some_and(|ns| pages_ns / MANY_TIMES >= ns)
+        })
     }
 
     /// Whether what lies before the steady state is told first: what repeats on the GPU may be parts of one pass, or the function is known

@@ -186,7 +186,7 @@ pub(super) fn first_call_or_range_ns(context: &Context<'_>, thread: u32) -> Opti
 /// So many of the first calls of a thread are looked through: before the one that sets CUDA up a program asks for little.
 pub(super) const MOST_ASKING: usize = 1_000;
 /// How the calls begin that set nothing up: of the profiler in the program's place, for versions, devices and addresses, and what registers code.
-const ASKING: [&str; 8] = [
+const ASKING: [&str; 9] = [
     FIRST_OF_PROFILER,
     "cuLibraryLoad",
     "cuInit",
@@ -194,6 +194,7 @@ const ASKING: [&str; 8] = [
     "cuDriverGetVersion",
     "cuDeviceGet",
     "cudaGetDeviceCount",
+    "cudaGetDeviceProperties",
     "cudaDriverGetVersion",
 ];
 
