@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use super::number;
 
 /// What rules count: a noun of theirs ends in one of these.
-const NOUNS: [(&str, &str); 49] = [
+const NOUNS: [(&str, &str); 50] = [
+    ("all-reduces", "all-reduce"),
     ("allocations", "allocation"),
     ("blocks", "block"),
     ("broadcasts", "broadcast"),
