@@ -28,6 +28,8 @@ const INTERIOR_HEADER: usize = 12;
 const CHILD: usize = 4;
 /// Where a page above others names the one behind all its cells.
 const RIGHT_MOST: usize = 8;
+/// A row of a schema, or of statistics, has more.
+const LEAST_ROW_BYTES: u64 = 16;
 /// A smaller page holds nothing of a schema.
 const LEAST_PAGE_BYTES: u64 = 512;
 
@@ -39,7 +41,11 @@ pub(super) fn check(path: &Path) -> Result<(), ReadError> {
     let Some(mut pages) = Pages::open(path) else { return Ok(()) };
     // Where a page is broken SQLite stops as well.
     pages.add(1, 0);
+    // Statistics name no others.
     for root in std::mem::take(&mut pages.statistics) {
+        if pages.schema_bytes > MAX_SCHEMA_BYTES {
+            break;
+        }
         pages.add(root, 0);
     }
     if pages.schema_bytes <= MAX_SCHEMA_BYTES {
@@ -97,7 +103,8 @@ impl Pages {
             let cell = number(cells + 2 * index)?;
             if has_rows {
                 let (row_bytes, row) = varint(&bytes, cell + if has_below { CHILD } else { 0 })?;
-                self.schema_bytes = self.schema_bytes.saturating_add(row_bytes);
+                // A row that says it is empty costs what reading it does.
+                self.schema_bytes = self.schema_bytes.saturating_add(row_bytes.max(LEAST_ROW_BYTES));
                 if kind == LEAF {
                     let (_, row) = varint(&bytes, row)?;
                     self.statistics.extend(bytes.get(row..).and_then(root_of_statistics));
