@@ -136,10 +136,8 @@ impl<'all> Stretches<'all> {
 
     /// What no call asked for is read on the busiest thread of its process, where it can be known.
     fn guess(&mut self, stretch: Stretch) -> Option<(u32, Query)> {
-        let streams = &self.timeline.streams;
-        let process_of = |stream: u32| streams.get(stream as usize).map_or(NONE, |stream| stream.process);
         let next = stretch.next.filter(|_| !self.timeline.lacks_calls);
-        let process = next.map(|op| process_of(op.stream(self.timeline)));
+        let process = next.map(|op| self.timeline.process_of_stream(op.stream(self.timeline)));
         let thread = process.and_then(|process| {
             let only = || (self.busiest.len() == 1).then(|| self.busiest.values().next()).flatten();
             self.busiest.get(&process).or_else(|| if process == NONE { only() } else { None }).copied()

@@ -289,6 +289,11 @@ impl Timeline {
         self.threads.get(thread as usize).map_or(NONE, |thread| thread.process)
     }
 
+    /// The process that a stream belongs to.
+    pub fn process_of_stream(&self, stream: u32) -> u32 {
+        self.streams.get(stream as usize).map_or(NONE, |stream| stream.process)
+    }
+
     /// What the short name of each kernel shape tells, by the index of the shape. Each name is looked at once: a long one may have a hundred
     /// thousand shapes.
     pub(crate) fn tell_shapes<T: Copy>(&self, tell: fn(&str) -> T) -> Vec<T> {

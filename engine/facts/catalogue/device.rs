@@ -3,8 +3,8 @@
 use super::FactType::{Bool, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{
-    Fact, accounts, ahead, copies, culprits, fact, idle, idle_host, outside, patterns, replay, steps, tensors, torch,
-    utilization,
+    Fact, accounts, ahead, collectives, copies, culprits, fact, idle, idle_host, outside, patterns, replay, steps,
+    tensors, torch, utilization,
 };
 use crate::ledger::Breakdown;
 use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, PageFaults, Report};
@@ -41,6 +41,7 @@ pub(super) const ALL: &[&[Fact]] = &[
     accounts::PLACES,
     accounts::SOURCES,
     torch::TORCH,
+    collectives::COLLECTIVES,
     utilization::USE,
     utilization::STREAMS,
     steps::STEPS,

@@ -4,6 +4,7 @@
 
 mod accounts;
 mod ahead;
+mod collectives;
 mod copies;
 mod culprits;
 mod device;

@@ -8,9 +8,9 @@ use super::by_index::ByIndex;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Account, Activity, OpKind};
+use crate::timeline::NameId;
 use crate::timeline::api::ApiClass;
 use crate::timeline::union::Follower;
-use crate::timeline::{NONE, NameId};
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     if !device.knows_host {
@@ -54,7 +54,7 @@ fn before_loads(context: &Context<'_>, device: &DeviceContext, facts: &mut Entit
         let next = ops.get(ops.partition_point(|op| op.start < *end));
         let Some(op) = next.filter(|op| op.start == *end && op.kind == OpKind::Kernel) else { continue };
         let shape = timeline.kernels.shape_of(op.index);
-        let process = timeline.streams.get(op.stream(timeline) as usize).map_or(NONE, |stream| stream.process);
+        let process = timeline.process_of_stream(op.stream(timeline));
         let (ns, count, _) = of_kernels.entry((process, shape.full_name)).or_insert((0, 0, shape.name));
         *ns = of_stretch.iter().fold(*ns, |sum, (_, ns)| sum.saturating_add(*ns));
         *count += 1;

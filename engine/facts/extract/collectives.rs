@@ -104,13 +104,20 @@ fn peak(context: &Context<'_>, device: &DeviceContext) -> Option<crate::timeline
     own.or_else(only)
 }
 
+/// Whether a collective gives each rank the sum, or the like, of what all have.
+pub(super) fn is_all_reduce(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.contains("allreduce") || name.contains("all_reduce")
+}
+
 /// What goes over the busiest link for each byte, as the tests of NCCL count it.
 fn bus_share(name: &str, ranks: i64) -> f64 {
     let ranks = ranks as f64;
+    if is_all_reduce(name) {
+        return 2.0 * (ranks - 1.0) / ranks;
+    }
     let name = name.to_ascii_lowercase();
-    if name.contains("allreduce") || name.contains("all_reduce") {
-        2.0 * (ranks - 1.0) / ranks
-    } else if ["gather", "scatter", "alltoall", "all_to_all"].iter().any(|kind| name.contains(kind)) {
+    if ["gather", "scatter", "alltoall", "all_to_all"].iter().any(|kind| name.contains(kind)) {
         (ranks - 1.0) / ranks
     } else {
         1.0

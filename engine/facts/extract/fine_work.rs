@@ -31,8 +31,9 @@ struct Rows {
     kernel_count: i64,
     /// Bytes of the copies between host and device, and of those within the device where a row is mostly these.
     sizes: Vec<i64>,
-    /// How many of them stay within the device, their bytes, and when they run.
-    within_device: (i64, i128, Vec<Interval>),
+    /// Bytes of those of them that stay within the device, and when these run.
+    device_copy_bytes: i128,
+    device_copies: Vec<Interval>,
     /// When all of them run.
     copies: Vec<Interval>,
     longest: Option<Interval>,
@@ -76,9 +77,8 @@ impl Rows {
                 self.kernel_count += i64::from(op.kind == OpKind::Kernel);
                 let of_device = device_copy_bytes(timeline, *op).filter(|_| is_of_device);
                 if let Some(bytes) = of_device {
-                    self.within_device.0 += 1;
-                    self.within_device.1 += i128::from(bytes);
-                    self.within_device.2.push(op.interval().clip(window));
+                    self.device_copy_bytes += i128::from(bytes);
+                    self.device_copies.push(op.interval().clip(window));
                 }
                 if let Some(bytes) = host_copy_bytes(timeline, *op).or(of_device) {
                     self.sizes.push(bytes);
@@ -131,14 +131,14 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("fine_kernel_count", rows.kernel_count);
     facts.set("fine_copy_count", rows.sizes.len() as i64);
     facts.set("fine_copy_bytes", clamped(rows.sizes.iter().map(|bytes| i128::from(*bytes)).sum()));
-    facts.set("fine_device_copy_count", rows.within_device.0);
-    facts.set("fine_device_copy_bytes", clamped(rows.within_device.1));
+    facts.set("fine_device_copy_count", rows.device_copies.len() as i64);
+    facts.set("fine_device_copy_bytes", clamped(rows.device_copy_bytes));
     let alone_ns = |copies: Vec<Interval>| {
         let copies = Union::of(copies);
         copies.len_ns() - copies.common_ns(&device.tally.kernels_run)
     };
     facts.set("fine_copy_exposed_ns", alone_ns(rows.copies));
-    facts.set("fine_device_copy_exposed_ns", alone_ns(rows.within_device.2));
+    facts.set("fine_device_copy_exposed_ns", alone_ns(rows.device_copies));
     facts.set_some("fine_copy_median_bytes", median(&mut rows.sizes));
     if let Some(longest) = rows.longest {
         facts.set("fine_work_longest_ns", longest.len_ns());

@@ -3,14 +3,15 @@
 
 use std::cmp::Reverse;
 
+use super::collectives::is_all_reduce;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
+use crate::timeline::Timeline;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::names::Told;
 use crate::timeline::union::Union;
-use crate::timeline::{NameId, Timeline};
 
 /// The range of a forward pass whose backward pass reduces the gradients.
 const FORWARD: &str = "DistributedDataParallel.forward";
@@ -78,7 +79,7 @@ fn passes(context: &Context<'_>, device: &DeviceContext) -> Option<Vec<Pass>> {
     }
     let own = context.optimizer_steps().of_threads().filter(|(thread, _)| device.is_of(timeline.process_of(*thread)));
     let (thread, steps) = own.max_by_key(|(thread, times)| (times.len(), Reverse(*thread)))?;
-    let ranges = timeline.ranges.threads.iter().find(|ranges| ranges.thread == thread)?;
+    let ranges = timeline.ranges.of_thread(thread)?;
     let begins =
         ranges.times.iter().zip(&ranges.label).filter(|(_, label)| is_forward.get(**label as usize) == Some(&true));
     let mut begins: Vec<i64> = begins.map(|(times, _)| times.start).collect();
@@ -102,15 +103,11 @@ fn labels(timeline: &Timeline, fits: impl Fn(&str) -> bool) -> Vec<bool> {
 
 /// Gives each pass what is reduced in it, by when the host asks for that.
 fn reduce(timeline: &Timeline, device: &DeviceContext, passes: &mut [Pass]) {
-    let mut is_reduction = Told::new(&timeline.names, |name: &str| {
-        let name = name.to_ascii_lowercase();
-        name.contains("allreduce") || name.contains("all_reduce")
-    });
+    let mut is_reduction = Told::new(&timeline.names, is_all_reduce);
     let mut reduction = |op: Op| -> Option<(i64, i64)> {
         let sent = timeline.details.collectives.of(op.interval())?;
-        let name: NameId = sent.name;
         let at = timeline.api.times.get(op.call(timeline)? as usize)?.start;
-        is_reduction.of(name).then_some((sent.bytes, at))
+        is_reduction.of(sent.name).then_some((sent.bytes, at))
     };
     for op in device.ops.in_window().filter(|op| op.kind == OpKind::Communication) {
         let Some((bytes, at)) = reduction(op) else { continue };

@@ -150,11 +150,29 @@ impl<'all> Calls<'all> {
         }
     }
 
+    /// What keeps one part behind another; `legacy` where an operation of the legacy default stream lies between them, with the call of
+    /// a copy of that stream to the device.
+    fn cause(&self, timeline: &Timeline, (last, part): (Part, Part), legacy: Option<Option<Interval>>) -> Cause {
+        let (of_last, op) = (last.run.last, part.first);
+        // A kernel that waits for a copy most likely needs it.
+        let are_kernels = [last, part].iter().all(|part| matches!(part.run.use_of, Use::Blocks(_)));
+        if are_of_processes(timeline, last, part) {
+            return if are_kernels { Cause::Processes } else { Cause::Unknown };
+        }
+        let waits = [last, part].map(|part| kind(timeline, part.stream) != Some(StreamKind::NonBlocking));
+        // Or the host could ask for it only after it had waited for the other, in a copy of the default stream.
+        let waited = |call: Interval| call.start < of_last.end && of_last.end <= call.end;
+        let is_late =
+            |upload: Option<Interval>| was_asked_for_before(timeline, op, of_last.end) || upload.is_some_and(waited);
+        match legacy.is_some_and(|upload| waits == [true; 2] && is_late(upload)) {
+            true => Cause::LegacyStream,
+            false if are_kernels => self.between(timeline, of_last, op),
+            false => Cause::Unknown,
+        }
+    }
+
     /// What stands between the calls that asked for two operations.
     fn between(&self, timeline: &Timeline, first: Op, second: Op) -> Cause {
-        if are_of_processes(timeline, first, second) {
-            return Cause::Processes;
-        }
         let at = |op: Op| op.call(timeline).map(|call| timeline.api.times.start(call as usize));
         let (Some(from), Some(to)) = (at(first), at(second)) else { return Cause::Unknown };
         let any = |calls: &[Starts<'_>]| calls.iter().any(|starts| starts.any(from, to));
@@ -235,7 +253,7 @@ struct Processes {
 impl Processes {
     fn add(&mut self, timeline: &Timeline, group: &Group) {
         for part in &group.parts {
-            let len_ns = self.len_ns.entry(process_of(timeline, part.stream)).or_default();
+            let len_ns = self.len_ns.entry(timeline.process_of_stream(part.stream)).or_default();
             *len_ns = len_ns.saturating_add(part.run.len_ns);
         }
     }
@@ -245,10 +263,6 @@ impl Processes {
         let lengths = || self.len_ns.values().copied();
         lengths().fold(0, i64::saturating_add) - lengths().max().unwrap_or(0)
     }
-}
-
-fn process_of(timeline: &Timeline, stream: u32) -> u32 {
-    timeline.streams.get(stream as usize).map_or(NONE, |stream| stream.process)
 }
 
 /// Turns by what causes them.
@@ -287,9 +301,9 @@ impl ByCause {
     }
 }
 
-/// Whether two operations are known to be of different processes: no wait of a thread keeps these apart.
-fn are_of_processes(timeline: &Timeline, first: Op, second: Op) -> bool {
-    let [first, second] = [first, second].map(|op| process_of(timeline, op.stream(timeline)));
+/// Whether two parts are known to be of different processes: no wait of a thread keeps these apart.
+fn are_of_processes(timeline: &Timeline, first: Part, second: Part) -> bool {
+    let [first, second] = [first, second].map(|part| timeline.process_of_stream(part.stream));
     first != second && first != NONE && second != NONE
 }
 
@@ -344,21 +358,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         busy_until = busy_until.max(op.end);
         let Some(part) = Part::of(timeline, op).filter(|_| !is_beside) else { continue };
         let last = group.parts.last().copied();
-        // A kernel that waits for a copy most likely needs it.
-        let are_kernels = |last: Part| [last, part].iter().all(|part| matches!(part.run.use_of, Use::Blocks(_)));
-        let cause = last.map_or(Cause::Unknown, |last| {
-            let waits =
-                [last.stream, part.stream].map(|stream| kind(timeline, stream) != Some(StreamKind::NonBlocking));
-            // Or the host could ask for it only after it had waited for the other, in a copy of the default stream.
-            let waited = |call: Interval| call.start < last.run.last.end && last.run.last.end <= call.end;
-            let is_late = was_asked_for_before(timeline, op, last.run.last.end) || legacy_upload.is_some_and(waited);
-            match has_legacy_between && waits == [true; 2] && is_late && !are_of_processes(timeline, last.run.last, op)
-            {
-                true => Cause::LegacyStream,
-                false if are_kernels(last) => calls.between(timeline, last.run.last, op),
-                false => Cause::Unknown,
-            }
-        });
+        let legacy = has_legacy_between.then_some(legacy_upload);
+        let cause = last.map_or(Cause::Unknown, |last| calls.cause(timeline, (last, part), legacy));
         // What the host asks for after it has waited may need what it waited for.
         let is_of_run = cause != Cause::HostWait && group.goes_on(part, sm_count);
         if !is_of_run {

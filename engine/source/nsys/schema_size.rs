@@ -64,6 +64,8 @@ struct Pages {
     schema_bytes: u64,
     /// Where tables of statistics begin.
     statistics: Vec<u32>,
+    /// Of the rows that were looked at for these.
+    layouts: Layouts,
 }
 
 impl Pages {
@@ -75,7 +77,15 @@ impl Pages {
             1 => 65_536,
             size => u64::from(size),
         };
-        (page_bytes >= LEAST_PAGE_BYTES).then_some(Self { file, page_bytes, schema_bytes: 0, statistics: Vec::new() })
+        let mut layouts = Layouts::default();
+        layouts.clear();
+        (page_bytes >= LEAST_PAGE_BYTES).then(|| Self {
+            file,
+            page_bytes,
+            schema_bytes: 0,
+            statistics: Vec::new(),
+            layouts,
+        })
     }
 
     /// Adds what the rows below a page hold, until that is too much. A page counts as well, so that they end where they name each
@@ -107,7 +117,7 @@ impl Pages {
                 self.schema_bytes = self.schema_bytes.saturating_add(row_bytes.max(LEAST_ROW_BYTES));
                 if kind == LEAF {
                     let (_, row) = varint(&bytes, row)?;
-                    self.statistics.extend(bytes.get(row..).and_then(root_of_statistics));
+                    self.statistics.extend(bytes.get(row..).and_then(|row| root_of_statistics(row, &mut self.layouts)));
                 }
             }
             if has_below {
@@ -122,9 +132,7 @@ impl Pages {
 }
 
 /// Where the table of a row of the schema begins, if it is one of statistics.
-fn root_of_statistics(row: &[u8]) -> Option<u32> {
-    let mut layouts = Layouts::default();
-    layouts.clear();
+fn root_of_statistics(row: &[u8], layouts: &mut Layouts) -> Option<u32> {
     // Type, name, table, root and statement; the statement may go on elsewhere.
     let fields = layouts.of(row, &[Some(1), Some(3)], 4)?;
     let record = Record { row, fields, handed: Cell::new(0) };

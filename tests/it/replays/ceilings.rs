@@ -2,7 +2,7 @@
 
 use coldspot::replay::Change;
 
-use super::trace::{CALL_US, KERNEL_US, STEP_COUNT, TO_HOST, Trace};
+use super::trace::{CALL_US, KERNEL_US, TO_HOST, Trace};
 
 const ABS: &str = "void at::native::vectorized_elementwise_kernel<8, at::native::AbsFunctor<c10::BFloat16> >";
 const EQUAL: &str =
@@ -12,17 +12,6 @@ const ALL: &str =
 const PRODUCT: &str = "ampere_fp16_s16816gemm_fp16_128x64_nn";
 const INWARD: &str = "Memcpy HtoD (Pinned -> Device)";
 const OUTWARD: &str = "Memcpy DtoH (Device -> Pinned)";
-
-/// Steps, each made by what is given.
-fn steps(mut step_of: impl FnMut(&mut Trace)) -> Trace {
-    let mut trace = Trace::default();
-    for step in 0..STEP_COUNT {
-        let begin = trace.host_us;
-        step_of(&mut trace);
-        trace.step(step, begin);
-    }
-    trace
-}
 
 fn read(trace: &mut Trace) {
     trace.copy(TO_HOST, 1.0);
@@ -37,7 +26,7 @@ fn shares(trace: &Trace, change: Change) -> (f64, f64) {
 #[test]
 fn kernels_of_the_program_itself_stay_between_reads() {
     // An iteration: what it computes is more than the value that is read.
-    let trace = steps(|trace| {
+    let trace = Trace::of_steps(|trace| {
         for _ in 0..40 {
             ["multiply", "update", "residual"].iter().for_each(|name| trace.launch(name, 8.0));
             read(trace);
@@ -54,7 +43,7 @@ fn kernels_of_the_program_itself_stay_between_reads() {
 fn a_kernel_of_the_program_itself_keeps_its_time_though_only_a_value_is_read_of_it() {
     // One step of a simulation, of which the host reads whether it has ended; or a sum, which makes nothing else.
     let most = |kernel: &str| {
-        let trace = steps(|trace| {
+        let trace = Trace::of_steps(|trace| {
             for _ in 0..40 {
                 trace.launch(kernel, 8.0);
                 read(trace);
@@ -70,7 +59,7 @@ fn a_kernel_of_the_program_itself_keeps_its_time_though_only_a_value_is_read_of_
 fn what_only_makes_the_values_that_are_read_goes_with_the_reads() {
     // A check of each of 32 tensors, and layers that have nothing to do with it.
     let layer_count = 40;
-    let trace = steps(|trace| {
+    let trace = Trace::of_steps(|trace| {
         for _ in 0..layer_count {
             trace.launch(PRODUCT, 8.0);
             trace.host_us += 20.0;
@@ -91,7 +80,7 @@ fn what_only_makes_the_values_that_are_read_goes_with_the_reads() {
 #[test]
 fn products_stay_in_a_graph_unless_they_are_of_a_loop() {
     let most = |turns: u32, unlike: usize| {
-        let trace = steps(|trace| {
+        let trace = Trace::of_steps(|trace| {
             for _ in 0..turns {
                 for index in 0..unlike {
                     trace.launch(&format!("{PRODUCT}_{index}"), 8.0);
@@ -111,7 +100,7 @@ fn products_stay_in_a_graph_unless_they_are_of_a_loop() {
 #[test]
 fn what_changes_no_kernel_wins_no_more_than_kernels_leave_of_a_step() {
     // 50 µs of each 100 are kernels, too long to vanish in others.
-    let trace = steps(|trace| {
+    let trace = Trace::of_steps(|trace| {
         for _ in 0..40 {
             trace.launch("filter_kernel", 0.5 * KERNEL_US);
             trace.host_us += KERNEL_US - CALL_US - 1.0;
@@ -126,7 +115,7 @@ fn what_changes_no_kernel_wins_no_more_than_kernels_leave_of_a_step() {
 #[test]
 fn recurrent_cells_in_a_loop_become_a_layer_of_few_kernels() {
     let expected = |cells: u32| {
-        let trace = steps(|trace| {
+        let trace = Trace::of_steps(|trace| {
             for index in 0..40 {
                 let begin = trace.host_us;
                 trace.launch(PRODUCT, 8.0);
@@ -149,7 +138,7 @@ fn recurrent_cells_in_a_loop_become_a_layer_of_few_kernels() {
 fn passes_over_a_whole_tensor_for_each_cell_of_a_sequence_go_at_best() {
     // So many cells a step, and as many sums of 60 µs.
     let most = |cells: u32, sums: u32| {
-        let trace = steps(|trace| {
+        let trace = Trace::of_steps(|trace| {
             for index in 0..40 {
                 let begin = trace.host_us;
                 trace.launch(PRODUCT, 8.0);
@@ -171,7 +160,7 @@ fn passes_over_a_whole_tensor_for_each_cell_of_a_sequence_go_at_best() {
 #[test]
 fn of_the_turns_of_a_loop_that_chooses_the_host_code_of_one_stays_at_best() {
     let most = |turns: u32| {
-        let trace = steps(|trace| {
+        let trace = Trace::of_steps(|trace| {
             for _ in 0..turns {
                 (0..12).for_each(|_| trace.launch("filter_kernel", 3.0));
                 trace.host_us += 2_000.0;
@@ -192,7 +181,7 @@ fn of_the_turns_of_a_loop_that_chooses_the_host_code_of_one_stays_at_best() {
 fn what_is_launched_again_may_hold_the_device_up_as_recorded() {
     let names = ["aten::addmm", "aten::gelu", "aten::native_layer_norm", "aten::mul", "aten::add"];
     let mut number = 0;
-    let trace = steps(|trace| {
+    let trace = Trace::of_steps(|trace| {
         number += 1;
         let run = |trace: &mut Trace, kernel: &str, length: f64| {
             for name in names.iter().cycle().take(20) {
@@ -221,7 +210,7 @@ fn what_is_launched_again_may_hold_the_device_up_as_recorded() {
 #[test]
 fn no_overlap_is_better_than_the_longest_engine() {
     // A third each, one after the other.
-    let trace = steps(|trace| {
+    let trace = Trace::of_steps(|trace| {
         for _ in 0..4 {
             trace.copy(INWARD, KERNEL_US);
             trace.launch("filter_kernel", KERNEL_US);
@@ -235,7 +224,7 @@ fn no_overlap_is_better_than_the_longest_engine() {
 
 #[test]
 fn the_rest_of_a_step_is_launched_as_it_was_where_only_the_optimizer_is_mended() {
-    let trace = steps(|trace| {
+    let trace = Trace::of_steps(|trace| {
         for index in 0..60 {
             trace.launch(&format!("{PRODUCT}_{index}"), 4.0);
             trace.host_us += 10.0;
@@ -259,7 +248,7 @@ fn what_each_step_copies_anew_may_be_the_same_data() {
     const PAGEABLE: &str = "Memcpy HtoD (Pageable -> Device)";
     let most = |more_us: f64| {
         let mut count = 0.0;
-        let trace = steps(|trace| {
+        let trace = Trace::of_steps(|trace| {
             trace.copy(PAGEABLE, 10.0 * KERNEL_US + more_us * count);
             trace.launch("filter_kernel", KERNEL_US);
             trace.wait();
@@ -276,7 +265,7 @@ fn what_each_step_copies_anew_may_be_the_same_data() {
 fn long_operators_of_the_cpu_may_cost_nothing_to_record() {
     // Each step makes a mask on the CPU for a millisecond, and runs operators that a profiler slows, with a kernel each.
     let most = |mask_us: f64| {
-        let trace = steps(|trace| {
+        let trace = Trace::of_steps(|trace| {
             for _ in 0..40 {
                 let begin = trace.host_us;
                 trace.host_us += 12.0;
