@@ -22,6 +22,7 @@ pub(super) fn install(env: &mut Environment<'static>) {
     env.add_filter("code", |text: String| safe(escape::code(&text)));
     // Escaped like any other string: it is still the report's.
     env.add_filter("short", |name: String| names::shorten(&name));
+    env.add_filter("tells", |text: String, name: String| names::tells(&text, &name));
     env.add_filter("own", |text: String| safe(own(&text)));
     env.add_filter("link", |url: String| safe(link(&url)));
     env.add_filter("sign", |account: String| safe(bar::sign(&account).to_owned()));

@@ -10,6 +10,7 @@ use crate::report::ReviewReport;
 use crate::rules::CaptureNote;
 use crate::rules::outcome::Severity;
 use crate::text::escape;
+use crate::text::names;
 use crate::text::number::{duration, instant, percent};
 use crate::text::plural::{counted, counted_as};
 use crate::text::spans::{Sentence, Span};
@@ -253,8 +254,10 @@ impl Page {
             let gain = finding.gain.as_ref().filter(|gain| gain.share >= 0.001);
             let once = if finding.once { ", once" } else { "" };
             let gain = gain.map_or_else(String::new, |gain| format!(", {}{once}", gain.words()));
-            let gpu = finding.subject.gpu_among_others().map_or_else(String::new, |gpu| format!(" on {gpu}"));
-            self.wrap("  - ", &format!("{} [{}{gpu}{gain}]", words_of(&finding.summary), finding.rule));
+            let summary = words_of(&finding.summary);
+            let gpu = finding.subject.gpu_among_others().filter(|gpu| !names::tells(&summary, gpu));
+            let gpu = gpu.map_or_else(String::new, |gpu| format!(" on {gpu}"));
+            self.wrap("  - ", &format!("{summary} [{}{gpu}{gain}]", finding.rule));
         }
         let notes = findings.iter().filter(|finding| finding.severity == Severity::Info).count();
         if notes > 0 {

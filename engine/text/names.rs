@@ -35,10 +35,21 @@ pub fn shorten_apart(names: &[&str]) -> Vec<String> {
 const BEGINNING_CHARS: usize = 14;
 const CONTEXT_CHARS: usize = 12;
 
+/// Whether a text names something whose name ends in a number: `GPU 1` is not named by `GPU 12`.
+pub fn tells(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| !text[at + name.len()..].starts_with(|next: char| next.is_ascii_digit()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_number_is_told_whole() {
+        assert!(tells("on GPU 1, and GPU 12", "GPU 1") && tells("GPU 12", "GPU 12"));
+        assert!(!tells("on GPU 12", "GPU 1") && !tells("", "GPU 1"));
+    }
 
     #[test]
     fn names_that_would_look_alike_show_where_they_differ() {

@@ -47,6 +47,8 @@ const WORKER_THREADS: [&str; 2] = ["pt_data_pin", "pt_data_worker"];
 
 /// How PyTorch begins the name of the range of an optimizer's step.
 pub const OPTIMIZER_STEP: &str = "Optimizer.step#";
+/// How it begins the name of the range in which gradients are set to zero, or given up.
+pub const ZERO_GRAD: &str = "Optimizer.zero_grad#";
 /// What programs call the range of such a step, in small letters and without what joins words.
 const OPTIMIZER_NAMES: [&str; 8] =
     ["optimizer", "optimizerstep", "optim", "optimstep", "optstep", "stepoptimizer", "optimizerupdate", "adamstep"];

@@ -34,7 +34,7 @@ pub(super) const COLLECTIVES: &[Fact] = &[
         Float,
         CollectiveSizes,
         Intensive,
-        "The same, had each taken as long as the shortest of its kind and size: what the links can do.",
+        "The same of kinds that occur 5 times among several ranks, what one rank sends another left out, had each taken as long as the shortest of its kind and size: what the links can do. Absent where no kind occurs so often.",
     ),
     fact(
         "collective_uneven_ns",

@@ -152,14 +152,14 @@ pub(super) const COPIES: &[Fact] = &[
         Float,
         CudaTrace,
         Intensive,
-        "The rate of pinned copies to the device of 1 MB and more; absent when they move less than 10 MB.",
+        "The rate of pinned copies to the device of 1 MB and more, those of rows (`cudaMemcpy2D`) left out; absent when they move less than 10 MB.",
     ),
     fact(
         "pinned_d2h_gb_per_s",
         Float,
         CudaTrace,
         Intensive,
-        "The rate of pinned copies to the host of 1 MB and more; absent when they move less than 10 MB.",
+        "The rate of pinned copies to the host of 1 MB and more, those of rows (`cudaMemcpy2D`) left out; absent when they move less than 10 MB.",
     ),
     fact(
         "pinned_least_gb_per_s",

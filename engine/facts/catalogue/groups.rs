@@ -101,7 +101,7 @@ pub(super) const COPY_GROUP: &[Fact] = &[
         Float,
         CudaTrace,
         Intensive,
-        "The rate that pinned copies of the same direction reach on this device; absent when they move less than 10 MB.",
+        "The rate that pinned copies of 1 MB and more of the same direction reach on this device, those of rows (`cudaMemcpy2D`) left out; absent when they move less than 10 MB.",
     ),
     fact("median_bytes", Int, CudaTrace, Intensive, "The median size of a copy."),
     fact(

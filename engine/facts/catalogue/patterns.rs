@@ -65,7 +65,7 @@ pub(super) const PRODUCT_ROWS: &[Fact] = &[
         Int,
         Nvtx,
         Extensive,
-        "The same among the kernels that steps of optimizers launch; absent without any.",
+        "The same among the kernels that steps of optimizers launch, each row within one step; absent without any.",
     ),
     fact("optimizer_turn_kernel_count", Int, Nvtx, Intensive, "Kernels of one of these turns; absent without any."),
     fact(

@@ -42,7 +42,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         return;
     }
     let (mut count, mut bytes) = (0, 0_i64);
-    let (mut bus_bytes, mut large_ns, mut best_ns) = (0.0, 0_i64, 0_i64);
+    let (mut all, mut best) = (Rate::default(), Rate::default());
     let mut by_name: BTreeMap<NameId, i64> = BTreeMap::new();
     for (collective, own) in &durations {
         let sum_ns = own.iter().fold(0_i64, |sum, ns| sum.saturating_add(*ns));
@@ -52,11 +52,13 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         bytes = bytes.saturating_add(collective.bytes.saturating_mul(together));
         *by_name.entry(collective.name).or_default() += sum_ns;
         if collective.bytes >= LARGE_BYTES {
-            bus_bytes += bus_share(timeline.name(collective.name), collective.group_size)
-                * collective.bytes as f64
-                * together as f64;
-            large_ns = large_ns.saturating_add(sum_ns);
-            best_ns = best_ns.saturating_add(least_ns * together);
+            let name = timeline.name(collective.name);
+            let bus_bytes = bus_share(name, collective.group_size) * collective.bytes as f64 * together as f64;
+            all.add(bus_bytes, sum_ns);
+            // Of few the shortest waits as well, and what one rank sends another has to wait until that one takes it.
+            if own.len() >= MIN_COUNT && collective.group_size > 1 && !is_between_two(name) {
+                best.add(bus_bytes, least_ns.saturating_mul(together));
+            }
         }
     }
     facts.set("collective_count", count);
@@ -66,9 +68,25 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set_some("collective_group_count", durations.keys().map(|collective| collective.group_size).max());
     let main = by_name.iter().max_by_key(|(name, ns)| (**ns, std::cmp::Reverse(**name)));
     facts.set_some("collective_name", main.map(|(name, _)| timeline.name(*name)));
-    if large_ns > 0 && best_ns > 0 {
-        facts.set("collective_bus_gb_per_s", bus_bytes / large_ns as f64);
-        facts.set("collective_best_bus_gb_per_s", bus_bytes / best_ns as f64);
+    facts.set_some("collective_bus_gb_per_s", all.gb_per_s());
+    facts.set_some("collective_best_bus_gb_per_s", best.gb_per_s());
+}
+
+/// What goes over the busiest link, and how long that takes.
+#[derive(Debug, Default)]
+struct Rate {
+    bytes: f64,
+    ns: i64,
+}
+
+impl Rate {
+    fn add(&mut self, bytes: f64, ns: i64) {
+        self.bytes += bytes;
+        self.ns = self.ns.saturating_add(ns);
+    }
+
+    fn gb_per_s(&self) -> Option<f64> {
+        (self.ns > 0).then(|| self.bytes / self.ns as f64)
     }
 }
 
@@ -110,6 +128,12 @@ pub(super) fn is_all_reduce(name: &str) -> bool {
     name.contains("allreduce") || name.contains("all_reduce")
 }
 
+/// Whether one rank sends and another receives.
+fn is_between_two(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["send", "recv"].iter().any(|part| name.contains(part))
+}
+
 /// What goes over the busiest link for each byte, as the tests of NCCL count it.
 fn bus_share(name: &str, ranks: i64) -> f64 {
     let ranks = ranks as f64;
@@ -135,5 +159,6 @@ mod tests {
         assert_eq!(bus_share("_allgather_base", 4), 0.75);
         assert_eq!(bus_share("_reduce_scatter_base", 4), 0.75);
         assert_eq!(bus_share("broadcast", 4), 1.0);
+        assert!(is_between_two("send") && is_between_two("Recv") && !is_between_two("allreduce"));
     }
 }

@@ -244,15 +244,19 @@ fn migrations(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
 const LINK_COPY_BYTES: i64 = 1_000_000;
 /// Fewer bytes than this say nothing of the link.
 const LINK_BYTES: i128 = 10_000_000;
+/// In the names of calls that copy rows, which may lie apart: such a copy may be far slower than the link.
+const OF_ROWS: [&str; 2] = ["Memcpy2D", "Memcpy3D"];
 
 /// The rate that pinned copies of a direction reach on a device, in 1e9 bytes a second.
 pub(super) fn pinned_gb_per_s(timeline: &Timeline, device: &DeviceContext, direction: Direction) -> Option<f64> {
     let copies = &timeline.copies;
+    let mut is_of_rows = Told::new(&timeline.names, |name| OF_ROWS.iter().any(|part| name.contains(part)));
     let of_link = device.ops.copies_in_window().filter(|op| {
         let index = op.index as usize;
         copies.direction[index] == direction
             && copies.host_memory[index] == HostMemory::Pinned
             && copies.bytes[index] >= LINK_COPY_BYTES
+            && !op.call(timeline).is_some_and(|call| is_of_rows.of(timeline.api.name[call as usize]))
     });
     let of_link: Vec<_> = of_link.collect();
     let bytes: i128 = of_link.iter().map(|op| i128::from(copies.bytes[op.index as usize])).sum();

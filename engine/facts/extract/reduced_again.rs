@@ -7,22 +7,22 @@ use super::collectives::is_all_reduce;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
-use crate::timeline::Timeline;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::names::Told;
 use crate::timeline::union::Union;
+use crate::timeline::{Timeline, ZERO_GRAD};
 
 /// The range of a forward pass whose backward pass reduces the gradients.
 const FORWARD: &str = "DistributedDataParallel.forward";
-/// What operators that ask for collectives begin with.
-const OF_COLLECTIVES: &str = "c10d::";
+/// What operators that ask for all-reduces begin with.
+const ASKING: &str = "c10d::allreduce";
 
-/// From a forward pass to the next one, or to the step of the optimizer.
+/// From a forward pass to the next one, or to what ends the passes that add up.
 #[derive(Debug)]
 struct Pass {
     host: Interval,
-    /// How many steps of the optimizer came before.
+    /// Which step of the optimizer uses its gradients.
     step: usize,
     /// What is reduced in it, with the bytes of each.
     reductions: Vec<(i64, Interval)>,
@@ -85,10 +85,23 @@ fn passes(context: &Context<'_>, device: &DeviceContext) -> Option<Vec<Pass>> {
     let mut begins: Vec<i64> = begins.map(|(times, _)| times.start).collect();
     begins.sort_unstable();
     begins.dedup();
+    let is_zeroing = labels(timeline, |name| name.starts_with(ZERO_GRAD));
+    let is_zeroing = |label: u32| is_zeroing.get(label as usize) == Some(&true);
+    let zeroing = ranges.times.iter().zip(&ranges.label).filter(|(_, label)| is_zeroing(**label));
+    let zeroing: Vec<i64> = zeroing.map(|(times, _)| times.start).collect();
     let passes = begins.iter().enumerate().filter_map(|(index, begin)| {
         let step = steps.partition_point(0, |range| range.start <= *begin);
+        // A step that computes gradients itself does so for points of its own (L-BFGS).
+        if step.checked_sub(1).and_then(|last| steps.get(last)).is_some_and(|range| *begin < range.end) {
+            return None;
+        }
         // What follows the last step is of one that is not there.
         let until = steps.get(step)?.start;
+        // Gradients that are given up before it add up to nothing (SAM computes some to find where to take those that it uses).
+        let given_up = zeroing.partition_point(|at| at <= begin);
+        if zeroing.get(given_up).is_some_and(|at| *at < until) {
+            return None;
+        }
         let end = begins.get(index + 1).copied().unwrap_or(until).min(until);
         Some(Pass { host: Interval::new(*begin, end), step, reductions: Vec::new() })
     });
@@ -119,9 +132,9 @@ fn reduce(timeline: &Timeline, device: &DeviceContext, passes: &mut [Pass]) {
     }
 }
 
-/// How long the host is in operators that ask for collectives, within some of its time.
+/// How long the host is in operators that ask for all-reduces, within some of its time.
 fn host_ns(timeline: &Timeline, device: &DeviceContext, during: &Union) -> i64 {
-    let is_asking = labels(timeline, |name| name.starts_with(OF_COLLECTIVES));
+    let is_asking = labels(timeline, |name| name.starts_with(ASKING));
     let own = timeline.ranges.threads.iter().filter(|ranges| device.is_of(timeline.process_of(ranges.thread)));
     let of_thread = own.map(|ranges| {
         let asking = ranges.times.iter().zip(&ranges.label);

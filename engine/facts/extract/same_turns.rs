@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::by_index::ByIndex;
+use super::optimizer::Step;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
@@ -20,8 +21,26 @@ const EVEN_SHARE: f64 = 0.75;
 /// So many lengths of turns are looked for, those that most kernels speak for.
 const MOST_LENGTHS: usize = 8;
 
-/// The kernels of one stream, by their shapes.
-type Shapes = Vec<u32>;
+/// The kernels of one stream, by their shapes, in pieces that no turn reaches across.
+#[derive(Debug, Default)]
+struct Launched {
+    pieces: Vec<Vec<u32>>,
+    /// What the last piece is of.
+    last_step: Option<Step>,
+}
+
+impl Launched {
+    /// What was launched in a step follows what was launched in it before; another one begins a piece.
+    fn push(&mut self, step: Option<Step>, shape: u32) {
+        if self.pieces.is_empty() || self.last_step != step {
+            self.pieces.push(Vec::new());
+            self.last_step = step;
+        }
+        if let Some(piece) = self.pieces.last_mut() {
+            piece.push(shape);
+        }
+    }
+}
 
 /// Turns of one length.
 #[derive(Debug, Clone, Copy)]
@@ -35,13 +54,14 @@ struct Turns {
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let mut steps = context.optimizer_steps().follow();
-    let (mut of_all, mut of_optimizer): (ByIndex<Shapes>, ByIndex<Shapes>) = (ByIndex::default(), ByIndex::default());
+    let (mut of_all, mut of_optimizer): (ByIndex<Launched>, ByIndex<Launched>) = Default::default();
     for op in device.ops.in_window().filter(|op| op.kind == OpKind::Kernel) {
         let shape = shape_of(context, op);
         let stream = op.stream(context.timeline);
-        of_all.of(stream, Vec::new).push(shape);
-        if steps.launched(context.timeline, op) {
-            of_optimizer.of(stream, Vec::new).push(shape);
+        of_all.of(stream, Launched::default).push(None, shape);
+        // A whole step of the optimizer, which is as the one before it, is no turn.
+        if let Some(step) = steps.step_of(context.timeline, op) {
+            of_optimizer.of(stream, Launched::default).push(Some(step), shape);
         }
     }
     if let Some(turns) = longest(context, of_all) {
@@ -60,14 +80,10 @@ fn shape_of(context: &Context<'_>, op: Op) -> u32 {
 }
 
 /// The turns that hold most kernels of a stream.
-fn longest(context: &Context<'_>, streams: ByIndex<Shapes>) -> Option<Turns> {
-    let of_stream = |(stream, shapes): (u32, Shapes)| {
-        let found = lengths(&shapes).into_iter().filter_map(|length| {
-            let rows: Vec<Row> = rows_of(&shapes, length, MIN_TURN_COUNT);
-            let turn = &shapes[rows.first()?.first..][..length];
-            let product_count = turn.iter().filter(|shape| is_product(context, **shape)).count();
-            Some(Turns { kernel_count: length, turn_count: rows.iter().map(|row| row.count).sum(), product_count })
-        });
+fn longest(context: &Context<'_>, streams: ByIndex<Launched>) -> Option<Turns> {
+    let of_stream = |(stream, launched): (u32, Launched)| {
+        let lengths = lengths(&launched.pieces);
+        let found = lengths.into_iter().filter_map(|length| turns_of(context, &launched.pieces, length));
         // Two turns are no longer turn.
         let best = found.max_by_key(|turns| (turns.kernel_count * turns.turn_count, Reverse(turns.kernel_count)))?;
         Some((best, Reverse(stream)))
@@ -76,20 +92,35 @@ fn longest(context: &Context<'_>, streams: ByIndex<Shapes>) -> Option<Turns> {
     all.max_by_key(|(turns, stream)| (turns.kernel_count * turns.turn_count, *stream)).map(|(turns, _)| turns)
 }
 
+/// The turns of one length.
+fn turns_of(context: &Context<'_>, pieces: &[Vec<u32>], length: usize) -> Option<Turns> {
+    let (mut turn_count, mut turn): (usize, Option<&[u32]>) = (0, None);
+    for piece in pieces {
+        let rows: Vec<Row> = rows_of(piece, length, MIN_TURN_COUNT);
+        turn_count += rows.iter().map(|row| row.count).sum::<usize>();
+        turn = turn.or_else(|| piece.get(rows.first()?.first..)?.get(..length));
+    }
+    let product_count = turn?.iter().filter(|shape| is_product(context, **shape)).count();
+    Some(Turns { kernel_count: length, turn_count, product_count })
+}
+
 fn is_product(context: &Context<'_>, shape: u32) -> bool {
     let name = context.timeline.kernels.shapes.get(shape as usize).map(|shape| shape.name);
     name.and_then(|name| context.traits.get(name as usize)).is_some_and(|traits| traits.is_matrix_product)
 }
 
 /// After how many others kernels come back that do so evenly, by how many of them speak for it.
-fn lengths(shapes: &[u32]) -> Vec<usize> {
-    let mut places: ByIndex<Vec<usize>> = ByIndex::default();
-    for (place, shape) in shapes.iter().enumerate().filter(|(_, shape)| **shape != NONE) {
-        places.of(*shape, Vec::new).push(place);
+fn lengths(pieces: &[Vec<u32>]) -> Vec<usize> {
+    let mut places: ByIndex<Vec<(usize, usize)>> = ByIndex::default();
+    for (number, piece) in pieces.iter().enumerate() {
+        for (place, shape) in piece.iter().enumerate().filter(|(_, shape)| **shape != NONE) {
+            places.of(*shape, Vec::new).push((number, place));
+        }
     }
     let mut votes: BTreeMap<usize, usize> = BTreeMap::new();
     for (_, places) in places.into_list() {
-        let mut apart: Vec<usize> = places.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let within = places.windows(2).filter(|pair| pair[0].0 == pair[1].0);
+        let mut apart: Vec<usize> = within.map(|pair| pair[1].1 - pair[0].1).collect();
         if apart.len() + 1 < MIN_TURN_COUNT {
             continue;
         }
@@ -116,16 +147,24 @@ mod tests {
         let mut step = turn.repeat(20);
         step.extend([9, 9, 9]);
         let shapes = step.repeat(3);
-        assert_eq!(lengths(&shapes), [10]);
+        assert_eq!(lengths(std::slice::from_ref(&shapes)), [10]);
         let counts: Vec<usize> = rows_of(&shapes, 10, MIN_TURN_COUNT).iter().map(|row| row.count).collect();
         assert_eq!(counts, [20, 20, 20]);
     }
 
     #[test]
     fn short_turns_and_few_of_them_are_none() {
-        assert!(lengths(&[1, 2, 3, 4].repeat(50)).is_empty());
-        assert!(lengths(&(0..20).collect::<Vec<u32>>().repeat(7)).is_empty());
-        assert_eq!(lengths(&(0..20).collect::<Vec<u32>>().repeat(8)), [20]);
-        assert!(lengths(&[]).is_empty() && lengths(&[NONE; 100]).is_empty());
+        let step: Vec<u32> = (0..20).collect();
+        assert!(lengths(&[[1, 2, 3, 4].repeat(50)]).is_empty());
+        assert!(lengths(&[step.repeat(7)]).is_empty());
+        assert_eq!(lengths(&[step.repeat(8)]), [20]);
+        assert!(lengths(&[]).is_empty() && lengths(&[vec![NONE; 100]]).is_empty());
+    }
+
+    #[test]
+    fn pieces_that_are_alike_are_no_turns() {
+        let step: Vec<u32> = (0..20).collect();
+        assert!(lengths(&vec![step.clone(); 50]).is_empty());
+        assert_eq!(lengths(&vec![step.repeat(8); 50]), [20]);
     }
 }

@@ -471,18 +471,21 @@ fn pieces_that_stay_on_the_device_cross_no_link() {
 
 /// Steps in which an optimizer works on so many matrices, one after the other, behind a forward pass of its own.
 pub(crate) fn matrices(count: u32) -> Trace {
-    Trace::of_steps(|trace| {
-        trace.launch("filter_kernel", KERNEL_US);
-        trace.optimizer(&["Optimizer.step#Muon.step"], |trace| {
-            for _ in 0..count {
-                for index in 0..9 {
-                    trace.launch(&format!("part_{index}"), 2.0);
-                }
-                trace.launch("ampere_fp16_s16816gemm_fp16_128x64_nn", 2.0);
+    Trace::of_count(STEP_COUNT, |trace| of_matrices(trace, count))
+}
+
+/// One of these steps.
+fn of_matrices(trace: &mut Trace, count: u32) {
+    trace.launch("filter_kernel", KERNEL_US);
+    trace.optimizer(&["Optimizer.step#Muon.step"], |trace| {
+        for _ in 0..count {
+            for index in 0..9 {
+                trace.launch(&format!("part_{index}"), 2.0);
             }
-        });
-        trace.wait();
-    })
+            trace.launch("ampere_fp16_s16816gemm_fp16_128x64_nn", 2.0);
+        }
+    });
+    trace.wait();
 }
 
 #[test]
@@ -493,6 +496,13 @@ fn what_an_optimizer_does_for_one_matrix_after_the_other_is_told() {
     assert_eq!((fact("same_turn_count"), fact("same_turn_kernel_count")), (12.0 * steps, 10.0));
     assert_eq!((fact("optimizer_turn_count"), fact("optimizer_turn_kernel_count")), (12.0 * steps, 10.0));
     assert_eq!(fact("optimizer_turn_product_count"), 1.0);
+}
+
+#[test]
+fn whole_steps_of_an_optimizer_are_no_turns_of_it() {
+    let trace = Trace::of_count(20, |trace| of_matrices(trace, 4));
+    assert_eq!(trace.fact("optimizer_step_count"), 20.0);
+    assert!(!trace.facts().contains("optimizer_turn_count"), "none has eight");
 }
 
 #[test]

@@ -26,9 +26,14 @@ pub(crate) struct Trace {
 
 impl Trace {
     /// Of steps that are alike.
-    pub(super) fn of_steps(mut make: impl FnMut(&mut Self)) -> Self {
+    pub(super) fn of_steps(make: impl FnMut(&mut Self)) -> Self {
+        Self::of_count(STEP_COUNT, make)
+    }
+
+    /// Of so many steps that are alike.
+    pub(super) fn of_count(step_count: u32, mut make: impl FnMut(&mut Self)) -> Self {
         let mut trace = Self::default();
-        for step in 0..STEP_COUNT {
+        for step in 0..step_count {
             let begin = trace.host_us;
             make(&mut trace);
             trace.step(step, begin);
@@ -110,10 +115,15 @@ impl Trace {
 
     /// A number that only the GPU has.
     pub(super) fn fact(&self, name: &str) -> f64 {
-        let (_folder, path) = self.write();
-        let facts = coldspot(&["facts", &path.to_string_lossy(), "--format", "json"]).success().json().to_string();
+        let facts = self.facts();
         let (_, rest) = facts.split_once(&format!(r#""{name}":"#)).expect("the fact");
         rest.chars().take_while(|letter| "0123456789.".contains(*letter)).collect::<String>().parse().unwrap()
+    }
+
+    /// All of them, as JSON.
+    pub(super) fn facts(&self) -> String {
+        let (_folder, path) = self.write();
+        coldspot(&["facts", &path.to_string_lossy(), "--format", "json"]).success().json().to_string()
     }
 
     /// What a change wins of a step, and the step.

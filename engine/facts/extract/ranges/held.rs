@@ -10,7 +10,7 @@ use super::super::projection::InGroup;
 use super::{Group, Told, name as label_name};
 use crate::facts::Entity;
 use crate::ledger::reading::RangeIdle;
-use crate::timeline::{NONE, ThreadRanges, Timeline};
+use crate::timeline::{NONE, ThreadRanges, Timeline, ZERO_GRAD};
 
 /// What holds a smaller part is not told.
 const HELD_SHARE: f64 = 0.6;
@@ -19,9 +19,6 @@ const HELD_SHARE: f64 = 0.6;
 const JOINING: [&str; 2] = ["aten::flatten_dense_tensors", "aten::unflatten_dense_tensors"];
 /// The ranges around a broadcast; the first lies in the second.
 const BROADCASTS: [&str; 2] = ["nccl:broadcast", "c10d::broadcast_"];
-
-/// How PyTorch begins the name of the range in which gradients are set to zero, or given up.
-const ZERO_GRAD: &str = "Optimizer.zero_grad#";
 
 /// Which time of ranges is meant.
 type TimeOf = fn(&RangeIdle) -> InGroup;
