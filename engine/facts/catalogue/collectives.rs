@@ -34,7 +34,7 @@ pub(super) const COLLECTIVES: &[Fact] = &[
         Float,
         CollectiveSizes,
         Intensive,
-        "The same of kinds that occur 5 times among several ranks, what one rank sends another left out, had each taken as long as the shortest of its kind and size: what the links can do. Absent where no kind occurs so often.",
+        "The same of kinds that occur twice or more among several ranks, what one rank sends another left out, had each taken as long as the shortest of its kind and size: what the links can do. Absent where these are fewer than 5.",
     ),
     fact(
         "collective_uneven_ns",

@@ -9,7 +9,7 @@ use crate::timeline::NameId;
 use crate::timeline::details::Collective;
 use crate::timeline::union::Union;
 
-/// Fewer of one kind tell nothing of how long it takes.
+/// Fewer of one kind tell nothing of how long it takes, nor do fewer of all kinds of what the links can do.
 const MIN_COUNT: usize = 5;
 /// A collective beside which other kernels run for more of its time shares the device: that alone makes it longer.
 const MOST_BESIDE: f64 = 0.1;
@@ -43,6 +43,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
     let (mut count, mut bytes) = (0, 0_i64);
     let (mut all, mut best) = (Rate::default(), Rate::default());
+    let mut best_count = 0;
     let mut by_name: BTreeMap<NameId, i64> = BTreeMap::new();
     for (collective, own) in &durations {
         let sum_ns = own.iter().fold(0_i64, |sum, ns| sum.saturating_add(*ns));
@@ -55,9 +56,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
             let name = timeline.name(collective.name);
             let bus_bytes = bus_share(name, collective.group_size) * collective.bytes as f64 * together as f64;
             all.add(bus_bytes, sum_ns);
-            // Of few the shortest waits as well, and what one rank sends another has to wait until that one takes it.
-            if own.len() >= MIN_COUNT && collective.group_size > 1 && !is_between_two(name) {
+            // A single one may wait, and what one rank sends another has to wait until that one takes it.
+            if together > 1 && collective.group_size > 1 && !is_between_two(name) {
                 best.add(bus_bytes, least_ns.saturating_mul(together));
+                best_count += together;
             }
         }
     }
@@ -69,7 +71,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let main = by_name.iter().max_by_key(|(name, ns)| (**ns, std::cmp::Reverse(**name)));
     facts.set_some("collective_name", main.map(|(name, _)| timeline.name(*name)));
     facts.set_some("collective_bus_gb_per_s", all.gb_per_s());
-    facts.set_some("collective_best_bus_gb_per_s", best.gb_per_s());
+    // Of few all may wait.
+    facts.set_some("collective_best_bus_gb_per_s", best.gb_per_s().filter(|_| best_count >= MIN_COUNT as i64));
 }
 
 /// What goes over the busiest link, and how long that takes.
