@@ -237,6 +237,14 @@ counters! {
     XuPipe,
     /// Cycles in which the units that hand memory instructions on were active.
     LsuPipe,
+    /// Instructions of the units for addresses that differ within a warp: indexed constants, jumps, barriers.
+    AduPipe,
+    /// Cycles in which the cache of indexed constants answered.
+    ConstantCache,
+    /// What it was asked for: one request for each place that a warp reads at.
+    ConstantRequests,
+    /// Instructions that warps executed.
+    Instructions,
     /// Additions, multiplications and fused multiply-adds of fp32 in a cycle, of all threads.
     Fp32Adds,
     /// The same.

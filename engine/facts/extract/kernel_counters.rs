@@ -5,7 +5,7 @@ use crate::facts::store::Entity;
 use crate::timeline::{Counter, Counters, KernelProfile};
 
 /// Counters that are facts as they are.
-const SHARES: [(Counter, &str); 20] = [
+const SHARES: [(Counter, &str); 21] = [
     (Counter::Compute, "compute_throughput_share"),
     (Counter::Memory, "memory_throughput_share"),
     (Counter::Dram, "dram_throughput_share"),
@@ -26,6 +26,7 @@ const SHARES: [(Counter, &str); 20] = [
     (Counter::IdleSmEstimate, "idle_sm_estimate_share"),
     (Counter::Fp64Estimate, "fp64_estimate_share"),
     (Counter::TheoreticalOccupancy, "theoretical_occupancy_share"),
+    (Counter::ConstantCache, "constant_cache_share"),
 ];
 
 /// Values of any size.
@@ -35,7 +36,7 @@ const NUMBERS: [(Counter, &str); 3] = [
     (Counter::StoredBytesPerSector, "stored_bytes_per_sector"),
 ];
 
-const COUNTS: [(Counter, &str); 7] = [
+const COUNTS: [(Counter, &str); 9] = [
     (Counter::GlobalSectors, "global_sector_count"),
     (Counter::ExcessGlobalSectors, "excess_sector_count"),
     (Counter::SharedWavefronts, "shared_wavefront_count"),
@@ -43,6 +44,8 @@ const COUNTS: [(Counter, &str); 7] = [
     (Counter::LocalSectors, "local_sector_count"),
     (Counter::SpillRequests, "spill_request_count"),
     (Counter::Registers, "register_count"),
+    (Counter::ConstantRequests, "constant_request_count"),
+    (Counter::Instructions, "instruction_count"),
 ];
 
 /// In the order of [`STALL_REASONS`].
@@ -80,14 +83,17 @@ const LIMITERS: [(Counter, &str); 4] = [
 ];
 
 /// The pipelines of an SM, in the order in which a tie is decided.
-const PIPES: [(Counter, &str); 6] = [
+const PIPES: [(Counter, &str); 7] = [
     (Counter::TensorPipe, "tensor"),
     (Counter::Fp64Pipe, "fp64"),
     (Counter::FmaPipe, "fma"),
     (Counter::AluPipe, "alu"),
     (Counter::XuPipe, "xu"),
     (Counter::LsuPipe, "lsu"),
+    (Counter::AduPipe, "adu"),
 ];
+/// Those that compute nothing: they hand on what others do.
+const HANDING: [Counter; 2] = [Counter::LsuPipe, Counter::AduPipe];
 
 const SECTOR_BYTES: f64 = 32.0;
 /// From here on a part of the GPU counts as used much.
@@ -215,7 +221,7 @@ fn set_pipes(facts: &mut Entity, counters: &Counters) {
     let active = counters.get(Counter::SmActiveCycles).zip(counters.get(Counter::ElapsedCycles));
     let active = active.filter(|(_, all)| *all > 0.0).map(|(active, all)| share_of(active, all));
     facts.set_some("sm_active_share", active);
-    let computing = PIPES.into_iter().filter(|(counter, _)| *counter != Counter::LsuPipe);
+    let computing = PIPES.into_iter().filter(|(counter, _)| !HANDING.contains(counter));
     let computing = computing.filter_map(|(counter, _)| counters.get(counter)).reduce(f64::max);
     // Pipelines are counted against the cycles in which an SM has a warp.
     facts.set_some("arithmetic_pipe_share", computing.map(|share| (share * active.unwrap_or(1.0)).min(1.0)));
@@ -271,10 +277,12 @@ fn set_limiter(facts: &mut Entity, profile: &KernelProfile) {
         return;
     }
     let limits = LIMITERS.map(|(counter, limiter)| profile.counters.get(counter).map(|blocks| (blocks, limiter)));
-    if let [Some(first), Some(second), Some(third), Some(fourth)] = limits {
-        let least =
-            [second, third, fourth].into_iter().fold(first, |least, next| if next.0 < least.0 { next } else { least });
-        facts.set("occupancy_limiter", least.1);
+    // What the driver keeps for itself of each block is nothing that a program could leave out.
+    let is_own = |limiter: &str| limiter != "shared_memory" || facts.int("shared_memory_bytes") != Some(0);
+    if let [Some(_), Some(_), Some(_), Some(_)] = limits {
+        let own = limits.into_iter().flatten().filter(|(_, limiter)| is_own(limiter));
+        let least = own.reduce(|least, next| if next.0 < least.0 { next } else { least });
+        facts.set_some("occupancy_limiter", least.map(|(_, limiter)| limiter));
     }
 }
 

@@ -50,6 +50,10 @@ pub(super) const METRICS: &[(&str, Counter)] = &[
     ("sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active", Counter::AluPipe),
     ("sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active", Counter::XuPipe),
     ("sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active", Counter::LsuPipe),
+    ("sm__inst_executed_pipe_adu.avg.pct_of_peak_sustained_active", Counter::AduPipe),
+    ("idc__request_cycles_active.avg.pct_of_peak_sustained_elapsed", Counter::ConstantCache),
+    ("idc__requests.sum", Counter::ConstantRequests),
+    ("smsp__inst_executed.sum", Counter::Instructions),
     ("smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed", Counter::Fp32Adds),
     ("smsp__sass_thread_inst_executed_op_fmul_pred_on.sum.per_cycle_elapsed", Counter::Fp32Multiplies),
     ("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed", Counter::Fp32MultiplyAdds),
@@ -134,6 +138,7 @@ pub(super) const PIPES: &[(&str, Counter)] = &[
     ("ALU ", Counter::AluPipe),
     ("XU ", Counter::XuPipe),
     ("LSU ", Counter::LsuPipe),
+    ("ADU ", Counter::AduPipe),
     ("Tensor ", Counter::TensorPipe),
 ];
 
@@ -222,7 +227,9 @@ pub(super) const fn kind(counter: Counter) -> Kind {
         | Counter::FmaPipe
         | Counter::AluPipe
         | Counter::XuPipe
-        | Counter::LsuPipe => Kind::Share,
+        | Counter::LsuPipe
+        | Counter::AduPipe
+        | Counter::ConstantCache => Kind::Share,
         _ => Kind::Count,
     }
 }
