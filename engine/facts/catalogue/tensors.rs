@@ -3,7 +3,7 @@
 use super::FactType::{Bool, Int, Text};
 use super::Scaling::{Extensive, Incomparable};
 use super::{Fact, fact};
-use crate::timeline::Capability::{CudaTrace, TensorShapes};
+use crate::timeline::Capability::{CudaTrace, Nvtx, TensorShapes};
 
 pub(super) const TENSORS: &[Fact] = &[
     fact(
@@ -50,6 +50,27 @@ pub(super) const TENSORS: &[Fact] = &[
         TensorShapes,
         Incomparable,
         "The type that they are copied into: another layout where it is the same.",
+    ),
+    fact(
+        "tensor_copy_operator",
+        Text,
+        Nvtx,
+        Incomparable,
+        "The operator of PyTorch within which most of that time is asked for, the outermost that does more than copy, cast or view (`aten::layer_norm`); with the second one it holds 60 % of it or more, or with others behind them. Absent where no such operators do, or none were recorded.",
+    ),
+    fact(
+        "tensor_copy_second_operator",
+        Text,
+        Nvtx,
+        Incomparable,
+        "The next of them, where the first holds less than 80 %; absent without one.",
+    ),
+    fact(
+        "has_one_hot",
+        Bool,
+        Nvtx,
+        Incomparable,
+        "Whether the recording holds the operator `aten::one_hot`; absent without operators.",
     ),
     fact(
         "tensor_copy_in_product_ns",
