@@ -25,6 +25,8 @@ pub const MIN_PASS_NS: i64 = 10_000;
 const WIDER_RATIO: i64 = 2;
 /// A thread works on as many times the elements of another at most, where both load as much at once as they can.
 const HALVED_RATIO: i64 = 2;
+/// Kernels that last so long and about as long as each other pass over as much memory, however many elements a thread works on.
+const LONG_PASS_NS: i64 = 100_000;
 
 /// One operation of a stream.
 #[derive(Debug, Clone, Copy)]
@@ -142,7 +144,9 @@ impl SureChains<'_> {
         let links = self.links;
         let is_same = |one: &usize, next: &usize| {
             let (one, next) = (&links[*one], &links[*next]);
-            let is_same_size = one.blocks == next.blocks || are_passes(one, next) && is_like(one.blocks, next.blocks);
+            let is_same_size = one.blocks == next.blocks
+                || are_passes(one, next) && is_like(one.blocks, next.blocks)
+                || next.is_activation && are_long_passes(one, next);
             one.role == Role::Elementwise && next.role == Role::Elementwise && is_same_size
         };
         for same in chain.chunk_by(is_same) {
@@ -204,6 +208,12 @@ fn are_passes(one: &Link, next: &Link) -> bool {
     one.run_ns.min(next.run_ns) >= MIN_PASS_NS
 }
 
+/// Whether two kernels last so long, and about as long, that they pass over as much memory.
+fn are_long_passes(one: &Link, next: &Link) -> bool {
+    let (less_ns, more_ns) = (one.run_ns.min(next.run_ns), one.run_ns.max(next.run_ns));
+    less_ns >= LONG_PASS_NS && more_ns <= less_ns.saturating_mul(HALVED_RATIO)
+}
+
 /// Whether two grids may be for the same memory: kernels that pass over it may work on half as many elements a block.
 fn is_like(one: i64, next: i64) -> bool {
     one.max(next) <= one.min(next).saturating_mul(HALVED_RATIO)
@@ -242,6 +252,9 @@ mod tests {
         assert!(none(kernel(1, 80), kernel(2, 40), 8), "two sums");
         assert!(none(kernel(1, 8), activation(2, 40), 8), "too short for a pass");
         assert!(none(Link { blocks: 1_000, ..kernel(1, 80) }, activation(2, 40), 8), "of another size");
+        let of_fewer = |run_us| Link { blocks: 1_024, ..kernel(1, run_us) };
+        assert_eq!(layers(of_fewer(200), activation(2, 100), 4)[0], [1, 2], "as long as a pass over as much");
+        assert!(none(of_fewer(201), activation(2, 100), 8) && none(of_fewer(99), activation(2, 99), 8));
     }
 
     #[test]

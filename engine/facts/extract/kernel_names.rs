@@ -100,9 +100,8 @@ const NO_SOFTMAX: &str = r"(?i)log_?softmax|cross_?entropy|nll_loss|top_?k|gatin
 const TENSOR_COPY: &str = r"^(direct|bfloat16|float16|half|float8\w*)_copy_kernel_cuda$|^copy_kernel_cuda$|^triton_poi_fused(__?to_copy|_clone|_copy_?)+_\d+$";
 /// Sorts of CUB, which Thrust, CuPy and cuDF call, and of PyTorch. What a program calls its own kernels tells of no library.
 const SORT: &str = r"^Device(MergeSort|RadixSort|SegmentedRadixSort|SegmentedSort)|^(radix|bitonic)SortKVInPlace";
-/// Functions that layers apply to each element of what came right before, and their derivatives.
-const ACTIVATION: &str =
-    r"(?i)clamp|threshold_kernel|relu|gelu|silu|sigmoid|tanh|elu_|mish|softplus|hardswish|hardtanh|hard_?sigmoid";
+/// Functions that layers and distances apply to each element of what came right before, and their derivatives.
+const ACTIVATION: &str = r"(?i)clamp|threshold_kernel|relu|gelu|silu|sigmoid|tanh|elu_|mish|softplus|hardswish|hardtanh|hard_?sigmoid|pow_tensor_scalar|^(exp|log|sqrt|rsqrt|sin|cos|abs|neg|reciprocal)_kernel|AbsFunctor";
 /// Convolutions of cuDNN whose names tell no type but as what they were made for.
 const TYPED_CONVOLUTION: &str = r"[dw]grad_(alg|engine)|winograd";
 /// The first that fits counts. cuDNN's convolutions by FFT multiply (`gcgemm`) in fp32.

@@ -179,7 +179,14 @@ fn names_tell_roles() {
     ] {
         assert_eq!(of(name).role, role, "{name}");
     }
-    for name in ["launch_clamp_scalar", "GeluCUDAKernelImpl", "threshold_kernel_impl", "silu_kernel"] {
+    for name in [
+        "launch_clamp_scalar",
+        "GeluCUDAKernelImpl",
+        "threshold_kernel_impl",
+        "silu_kernel",
+        "pow_tensor_scalar_kernel_impl",
+        "exp_kernel_cuda",
+    ] {
         let full = format!("void at::native::vectorized_elementwise_kernel<4, at::native::{name}<float>>(int)");
         assert!(patterns.traits(name, &full).is_activation, "{name}");
     }
