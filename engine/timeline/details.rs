@@ -24,7 +24,9 @@ pub struct Details {
     /// The numbers of steps whose ranges go by a name without it.
     pub step_numbers: OfKernels<i64>,
     /// Operators of the forward pass that run again in the backward pass; `None` where nothing tells.
-    pub recomputed: Option<Recomputed>,
+    pub recomputed: Option<RunsAgain>,
+    /// Nodes of the backward pass that run for a second time or more; `None` where nothing tells.
+    pub repeated_nodes: Option<RunsAgain>,
     /// A number for the sizes of what operators that convolve work on: the same for the same sizes.
     pub convolution_sizes: OfKernels<u64>,
     /// The most memory that was held, by number of the device.
@@ -46,19 +48,19 @@ impl Details {
         self.collectives.move_back(moment);
         self.step_numbers.move_back(moment);
         self.convolution_sizes.move_back(moment);
-        if let Some(recomputed) = &mut self.recomputed {
-            recomputed.by_thread.values_mut().for_each(|times| times.move_back(moment));
+        for again in [&mut self.recomputed, &mut self.repeated_nodes].into_iter().flatten() {
+            again.by_thread.values_mut().for_each(|times| times.move_back(moment));
         }
     }
 }
 
-/// Operators of the forward pass that run again in the backward pass, none of them within another.
+/// What runs again, by thread, none of it within another.
 #[derive(Debug, Default)]
-pub struct Recomputed {
+pub struct RunsAgain {
     by_thread: HashMap<u32, Times>,
 }
 
-impl Recomputed {
+impl RunsAgain {
     /// Of threads, by their indices.
     pub(crate) fn new(by_thread: impl Iterator<Item = (u32, Times)>) -> Self {
         Self { by_thread: by_thread.collect() }

@@ -50,10 +50,10 @@ mod readers {
     mod kineto_pages;
     mod kineto_pauses;
     mod kineto_places;
-    mod kineto_recomputed;
+    pub(crate) mod kineto_recomputed;
     mod many_gpus;
     mod merged_traces;
-    mod ncu;
+    pub(crate) mod ncu;
     mod ncu_rep;
     mod ncu_whole;
     mod nsys_rep;

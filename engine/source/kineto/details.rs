@@ -202,6 +202,7 @@ impl Found {
             collectives: OfKernels::new(collectives),
             step_numbers: OfKernels::new(self.steps),
             recomputed: None,
+            repeated_nodes: None,
             convolution_sizes: OfKernels::new(self.convolutions),
             memory: memory
                 .map(|(device, (reserved_bytes, allocated_bytes))| MemoryPeak {

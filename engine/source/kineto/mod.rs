@@ -31,6 +31,7 @@ mod places;
 mod problems;
 mod recomputed;
 mod record;
+mod repeated_nodes;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -148,12 +149,14 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     let on = Threads::new(options.threads);
     let mut timeline = builder.finish_on(on);
     grids::count_blocks(&mut timeline);
-    let locate = || (places.recomputed(&timeline), places.locate(&timeline, options.root.as_deref()));
-    let ((recomputed, located), lost) = parallel::both(on, locate, || lost::launches(&timeline, uncorrelated));
+    let locate = || (places.runs_again(&timeline), places.locate(&timeline, options.root.as_deref()));
+    let (((recomputed, repeated_nodes), located), lost) =
+        parallel::both(on, locate, || lost::launches(&timeline, uncorrelated));
     timeline.call_locations = located.unwrap_or_default();
     timeline.reached.merged_name_count += timeline.call_locations.bound(timeline.devices.len());
     details.describe(&mut timeline, &summary.metadata);
     timeline.details.recomputed = recomputed;
+    timeline.details.repeated_nodes = repeated_nodes;
     pids.name(&mut timeline);
     describe::describe_capture(&mut timeline, &summary, seen, lost);
     timeline.begin_at_zero(first_ns);

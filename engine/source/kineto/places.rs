@@ -8,12 +8,13 @@ use foldhash::HashMap;
 
 use super::event::{Event, Operator};
 use super::recomputed::{self, Kind};
+use super::repeated_nodes::{self, Numbered};
 use super::text::Text;
 use crate::limits::{MAX_OPEN_RANGE_COUNT, MAX_PYTHON_STACKS_BYTES};
 use crate::source::own_code::{self, Project};
 use crate::text::paths;
 use crate::timeline::builder::ThreadKey;
-use crate::timeline::details::Recomputed;
+use crate::timeline::details::RunsAgain;
 use crate::timeline::interval::Interval;
 use crate::timeline::{CallLocations, LocationCursor, SourceLocation, ThreadRanges, Timeline};
 
@@ -47,6 +48,8 @@ type Number = (Option<i64>, i64);
 struct Linked {
     at: Stretch,
     sequence: i64,
+    /// The number of the thread of the forward pass, of a backward one.
+    forward_thread: i64,
     kind: Kind,
 }
 
@@ -91,7 +94,7 @@ impl Places {
         }
         if let (Some(sequence), Some(forward), Some(thread)) = (operator.sequence, operator.forward_thread, thread) {
             let at = Stretch { times, thread: self.thread(thread) };
-            self.linked.push(Linked { at, sequence, kind: Kind::of(name.raw(), forward) });
+            self.linked.push(Linked { at, sequence, forward_thread: forward, kind: Kind::of(name.raw(), forward) });
         }
     }
 
@@ -172,15 +175,19 @@ impl Places {
         self.linked.extend(linked.filter_map(|row| Some(Linked { at: place(row.at)?, ..row })));
     }
 
-    /// What of the forward pass runs again in the backward pass; `None` where nothing tells.
-    pub(super) fn recomputed(&self, timeline: &Timeline) -> Option<Recomputed> {
+    /// What of the forward pass runs again in the backward pass, and which nodes of the backward pass do; `None` where nothing tells.
+    pub(super) fn runs_again(&self, timeline: &Timeline) -> (Option<RunsAgain>, Option<RunsAgain>) {
         let index_of = threads_of(timeline);
         let threads: Vec<Option<u32>> = self.threads.iter().map(|key| index_of.get(key).copied()).collect();
-        let row = |row: &Linked| {
-            let thread = threads.get(row.at.thread as usize).copied().flatten()?;
-            Some((thread, row.at.times, row.kind))
+        let thread_of = |row: &Linked| threads.get(row.at.thread as usize).copied().flatten();
+        let operator = |row: &Linked| Some((thread_of(row)?, row.at.times, row.kind));
+        let numbered = |row: &Linked| {
+            let process = self.threads.get(row.at.thread as usize)?.process;
+            let of = (process, row.forward_thread, row.sequence);
+            Some(Numbered { thread: thread_of(row)?, times: row.at.times, kind: row.kind, of })
         };
-        recomputed::recomputed(self.linked.iter().filter_map(row))
+        let operators = recomputed::recomputed(self.linked.iter().filter_map(operator));
+        (operators, repeated_nodes::repeated(self.linked.iter().filter_map(numbered)))
     }
 
     /// Where the calls of a timeline were made; `None` where nothing says it. `root` is the project's folder.

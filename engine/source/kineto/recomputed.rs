@@ -4,7 +4,7 @@
 
 use foldhash::{HashMap, HashSet};
 
-use crate::timeline::details::Recomputed;
+use crate::timeline::details::RunsAgain;
 use crate::timeline::interval::Interval;
 
 /// So many forward operators in a row, of so many names, are those of a part of a model: the backward of one operator has fewer.
@@ -47,7 +47,7 @@ fn hash(name: &[u8]) -> u64 {
 }
 
 /// What runs again on each thread, of the operators with numbers of all threads; `None` where nothing is known of a backward pass.
-pub(super) fn recomputed(rows: impl Iterator<Item = (u32, Interval, Kind)>) -> Option<Recomputed> {
+pub(super) fn recomputed(rows: impl Iterator<Item = (u32, Interval, Kind)>) -> Option<RunsAgain> {
     let mut by_thread: HashMap<u32, Vec<(Interval, Kind)>> = HashMap::default();
     let mut has_nodes = false;
     for (thread, times, kind) in rows.filter(|(_, _, kind)| *kind != Kind::Backward) {
@@ -65,7 +65,7 @@ pub(super) fn recomputed(rows: impl Iterator<Item = (u32, Interval, Kind)>) -> O
         times.sort_unstable();
         (!times.is_empty()).then(|| (thread, times.into_iter().collect()))
     };
-    Some(Recomputed::new(threads.into_iter().filter_map(of_thread)))
+    Some(RunsAgain::new(threads.into_iter().filter_map(of_thread)))
 }
 
 fn windows(names: &[u64]) -> impl Iterator<Item = [u64; ROW_COUNT]> + '_ {

@@ -10,11 +10,13 @@ use coldspot::limits::MAX_THREAD_COUNT;
 use coldspot::source::{Limits, ReadOptions};
 use rusqlite::Connection;
 
-use crate::readers::host_turns;
 use crate::readers::kineto_held::{broadcasts, copies_within, zooming};
-use crate::readers::kineto_operators::{filled, loops, made_again, pieces};
+use crate::readers::kineto_operators::{asked_copies, filled, loops, made_again, pieces};
+use crate::readers::kineto_recomputed::of_several_losses;
+use crate::readers::ncu::with_constants;
 use crate::readers::reduced_again::reduced_each_pass;
 use crate::readers::unused_gradients::frozen;
+use crate::readers::{self, host_turns};
 use crate::replays::along::{choices, matrices, sorting};
 use crate::replays::typical::of_two_sizes;
 use crate::support::analysis::{facts, facts_of, try_timeline};
@@ -329,6 +331,7 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&throng()));
     set.extend(names_in(&profiled()));
     set.extend(names_in(&untimed()));
+    set.extend(names_in(&readers::ncu::facts(with_constants())));
     set.extend(names_in(&profiled_in_part()));
     set.extend(names_in(&on_many_gpus()));
     set.extend(names_in(&traced()));
@@ -349,6 +352,8 @@ fn every_fact_of_the_catalogue_is_set() {
         copies_within("CompiledFunction"),
         frozen(),
         reduced_each_pass(),
+        of_several_losses(),
+        asked_copies(),
     ] {
         set.extend(names_in(&of_trace(&text)));
     }

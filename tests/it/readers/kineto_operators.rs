@@ -1,6 +1,6 @@
 //! What operators of a trace tell of kernels and of host code.
 
-use coldspot::facts::EntityKind;
+use coldspot::facts::{EntityKind, FactValue};
 
 use super::kineto::{device, facts};
 use crate::support::trace::{casting_trace, growing_trace, grown_trace};
@@ -44,6 +44,28 @@ fn a_tensor_that_is_copied_is_told_by_sizes_and_types_and_a_chain_by_its_operato
     assert_eq!((texts[0].as_str(), texts[3].as_str(), copied_ns), ("", "aten::mul, aten::copy_", None), "no types");
     let (texts, _) = told(casting_trace(6).replace("cpu_op", "user_annotation"));
     assert_eq!(texts, ["", "", "", ""], "no operators");
+}
+
+/// Copies that two normalizations ask for, three each, beside rows of zeros and a one.
+pub fn asked_copies() -> String {
+    let text = casting_trace(6).replacen("aten::mul", "aten::one_hot", 1);
+    let text = text.replacen("aten::copy_", "aten::layer_norm", 3);
+    text.replace("aten::copy_", "aten::native_layer_norm_backward")
+}
+
+#[test]
+fn operators_that_ask_for_copies_are_told_unless_they_only_copy() {
+    let told = |text: String| {
+        let facts = facts(text);
+        let device = facts.of_kind(EntityKind::Device).next().unwrap().1;
+        let names = ["tensor_copy_operator", "tensor_copy_second_operator"];
+        let texts = names.map(|name| device.text(name).unwrap_or("").to_owned());
+        (texts.join(" "), device.get("has_one_hot").cloned())
+    };
+    let both = "aten::layer_norm aten::native_layer_norm_backward";
+    assert_eq!(told(asked_copies()), (both.to_owned(), Some(FactValue::Bool(true))));
+    assert_eq!(told(casting_trace(6)), (" ".to_owned(), Some(FactValue::Bool(false))));
+    assert_eq!(told(casting_trace(6).replace("cpu_op", "user_annotation")), (" ".to_owned(), None));
 }
 
 #[test]

@@ -45,3 +45,20 @@ fn a_replay_that_keeps_results_runs_none_of_it_again() {
     assert!((180..=220).contains(&gain), "{gain}");
     assert_eq!(gain_us(&[]), 0);
 }
+
+/// Steps in each of which the same node of the backward pass runs, as where each is for one of several losses.
+pub fn of_several_losses() -> String {
+    let text = checkpointed_trace(4, "AddmmBackward0", &[]);
+    (1..4).fold(text, |text, step| text.replace(&format!("\"Sequence number\": {step},"), "\"Sequence number\": 0,"))
+}
+
+#[test]
+fn a_node_of_the_backward_pass_that_runs_again_is_told_with_what_it_launches() {
+    let told = |text: String| {
+        let facts = facts(text);
+        ["repeated_node_count", "repeated_kernel_count", "repeated_busy_ns"].map(|name| device(&facts, name))
+    };
+    assert_eq!(told(of_several_losses()), [3, 3, 300_000]);
+    assert_eq!(told(checkpointed_trace(4, "AddmmBackward0", &[])), [0, -1, -1], "each step has a node of its own");
+    assert_eq!(told(framed_trace(4)), [-1, -1, -1]);
+}

@@ -14,7 +14,7 @@ fn try_facts(text: impl AsRef<[u8]>) -> Result<Facts, String> {
     Reading::default().facts(&path).map_err(|error| error.to_string())
 }
 
-pub(super) fn facts(text: impl AsRef<[u8]>) -> Facts {
+pub fn facts(text: impl AsRef<[u8]>) -> Facts {
     try_facts(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -63,6 +63,30 @@ fn the_raw_page_is_read_with_its_units() {
         ("NVIDIA H200", Some(132), Some(9))
     );
     assert_eq!((device.int("window_ns"), device.int("compute_ns")), (Some(1_055_328), Some(1_055_328)));
+}
+
+/// A page whose kernels read constants at different places, and ask for no shared memory, which is called the limit beside the blocks.
+pub fn with_constants() -> String {
+    let more = |(row, line): (usize, &str)| {
+        let columns = match row {
+            0 => {
+                "\"idc__request_cycles_active.avg.pct_of_peak_sustained_elapsed\",\"idc__requests.sum\",\"smsp__inst_executed.sum\",\"sm__inst_executed_pipe_adu.avg.pct_of_peak_sustained_active\""
+            }
+            1 => "\"%\",\"\",\"inst\",\"%\"",
+            _ => "\"72\",\"135,000,000\",\"34000000\",\"99\"",
+        };
+        format!("{line},{columns}\n")
+    };
+    transpose().lines().enumerate().map(more).collect()
+}
+
+#[test]
+fn reads_of_constants_are_told() {
+    let facts = facts(with_constants());
+    let numbers = ["constant_cache_share", "constant_request_count", "instruction_count", "busiest_pipe_share"];
+    assert_eq!(numbers.map(|name| number(&facts, name)), [Some(0.72), Some(135e6), Some(34e6), Some(0.99)]);
+    let shape = facts.of_kind(EntityKind::LaunchShape).next().unwrap().1;
+    assert_eq!(shape.text("busiest_pipe"), Some("adu"));
 }
 
 #[test]
