@@ -8,7 +8,7 @@ use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
 
 /// More leading steps, of fewer than so many times as many, are no warm-up.
-const MAX_WARM_UP_STEPS: usize = 3;
+pub(super) const MAX_WARM_UP_STEPS: usize = 3;
 const WARM_UP_PART: usize = 10;
 /// A pause of the device of more than this part of the steady state parts it from what comes before and after.
 const PAUSE_PART: i64 = 4;
@@ -80,9 +80,12 @@ impl Phases {
         let usual = median(steps.steps[run.clone()].iter().map(|step| step.device.len_ns()));
         let is_slow = |step: &&Step| step.device.len_ns() as f64 > WARM_UP_FACTOR * usual as f64;
         let warm_up_count = steps.steps[run.clone()].iter().take_while(is_slow).count();
-        // Many slow steps that get faster are a trend of the work itself.
+        // Many slow steps that get faster are a trend of the work itself, and what follows a warm-up is slow for a cause that may come
+        // again.
         let is_trend = warm_up_count > MAX_WARM_UP_STEPS.max(run.len() / WARM_UP_PART);
-        let warm_up_count = if is_trend { 0 } else { warm_up_count };
+        let first = steps.steps.get(run.start);
+        let is_warm = steps.warm_from.zip(first).is_some_and(|(from, first)| first.host.start >= from);
+        let warm_up_count = if is_trend || is_warm { 0 } else { warm_up_count };
         let steady_steps = run.start + warm_up_count..run.end;
         if steady_steps.len() < MIN_STEP_COUNT - 1 {
             return None;

@@ -1,5 +1,7 @@
 //! Steps told from ranges that repeat: the outermost that holds most of the GPU work, before all those that are called steps.
 
+mod warm_up;
+
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -158,25 +160,11 @@ pub(super) fn find(marks: &Marks, launches: &Launches) -> Option<Steps> {
     let groups: Vec<(&Group, i64)> =
         groups.filter_map(|group| group.work_ns(launches).map(|work| (group, work))).collect();
     let (warm_up, others): (Vec<_>, Vec<_>) = groups.into_iter().partition(|(group, _)| group.called.is_warm_up);
-    main_of(others, launches).or_else(|| {
+    let found = main_of(others, launches).or_else(|| {
         let warm_up = main_of(warm_up, launches)?;
-        Some(after_warm_up(marks, launches, &warm_up).unwrap_or(warm_up))
-    })
-}
-
-/// What repeats after steps that are called warm-up: the outermost range that launches nearly all of the work there.
-fn after_warm_up(marks: &Marks, launches: &Launches, warm_up: &Steps) -> Option<Steps> {
-    let end = warm_up.steps.iter().map(|step| step.host.end).max()?;
-    let after_ns = launches.work_ns(Interval::new(end, i64::MAX));
-    let groups = marks.with_parts(launches).filter(|group| !group.called.is_warm_up);
-    let later: Vec<Group> = groups.map(|group| group.after(end)).collect();
-    let inside_ns = |group: &Group| group.hosts.iter().map(|host| launches.work_ns(*host)).sum::<i64>();
-    let holds = later.iter().map(|group| (group, inside_ns(group))).filter(|(group, inside_ns)| {
-        group.hosts.len() >= MIN_STEP_COUNT && *inside_ns as f64 >= UNNAMED_INSIDE_SHARE * after_ns as f64
+        Some(warm_up::behind(marks, launches, &warm_up).unwrap_or(warm_up))
     });
-    let (group, work_ns) = holds.min_by_key(|(group, work_ns)| (group.hosts.len(), Reverse(*work_ns)))?;
-    // The program itself says that what comes before is warm-up.
-    group.steps(launches, Certainty::High, work_ns).filter(|steps| steps.steps.len() >= MIN_STEP_COUNT)
+    found.map(|steps| Steps { warm_from: warm_up::end_before(marks, launches, &steps), ..steps })
 }
 
 /// Of ranges that may be steps, with the work that each holds, those that are.
@@ -384,6 +372,7 @@ impl Group {
             process: self.process,
             steps,
             work_share,
+            warm_from: None,
         })
     }
 }

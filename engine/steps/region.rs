@@ -27,6 +27,7 @@ pub(super) fn find(timeline: &Timeline, launches: &Launches) -> Option<Steps> {
         process: launches.process,
         steps,
         work_share: inside as f64 / whole as f64,
+        warm_from: None,
     })
 }
 

@@ -102,6 +102,7 @@ pub(super) fn find(timeline: &Timeline, launches: &Launches) -> Option<Steps> {
         process: launches.process,
         steps,
         work_share: step.work_share,
+        warm_from: None,
     })
 }
 

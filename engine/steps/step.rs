@@ -105,6 +105,8 @@ pub struct Steps {
     pub steps: Vec<Step>,
     /// The time of the device's operations that lies in them, of all operations of the window: a share.
     pub work_share: f64,
+    /// When the host had run what the program calls its warm-up, if it does and steps behind that launch no kernel that had not run before.
+    pub warm_from: Option<i64>,
 }
 
 impl Steps {

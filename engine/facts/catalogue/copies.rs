@@ -34,6 +34,20 @@ pub(super) const COPIES: &[Fact] = &[
         "How long copies to the host run with no kernel beside them that PyTorch's autograd launches as the backward pass of a copy from one device to another (`ToCopyBackward0`, `CopyBackwards`): gradients. Absent where no range launched any exposed copy.",
     ),
     fact(
+        "device_copy_beside_communication_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "How long copies within the device, or from one device to another, run beside communication while nothing computes: a part of exposed_communication_ns.",
+    ),
+    fact(
+        "device_copy_from_buckets_share",
+        Float,
+        Nvtx,
+        Intensive,
+        "Of the time of copies within the device, and from one device to another, the part that PyTorch's DistributedDataParallel launches to copy what was reduced out of its buckets into gradients, by the range `copy_bucket_to_grad`. Absent without such copies, and where no operator was recorded.",
+    ),
+    fact(
         "device_copy_compiled_share",
         Float,
         Nvtx,

@@ -296,6 +296,7 @@ fn copies(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let hidden = Hidden::new(tally, !has_one_engine || tally.both_ways_copy_ns > 0, loading_ns);
     facts.set("overlappable_copy_ns", hidden.beneath_kernels_ns);
     facts.set("both_ways_copy_ns", tally.both_ways_copy_ns);
+    facts.set("device_copy_beside_communication_ns", tally.device_copy_beside_communication_ns);
     facts.set("exposed_both_ways_copy_ns", tally.exposed_both_ways_ns);
     facts.set("pipelined_copy_ns", hidden.at_once_ns);
     facts.set_some("are_copy_streams_own", are_copy_streams_own(context, device));

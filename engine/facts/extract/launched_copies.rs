@@ -14,11 +14,15 @@ use crate::timeline::{NONE, NameId, ThreadRanges, Timeline};
 /// An operator that launches a smaller part of the copies is not told.
 const MIN_SHARE: f64 = 0.5;
 
+/// The range in which DistributedDataParallel copies what was reduced out of its buckets, into gradients.
+const FROM_BUCKETS: &str = "torch.distributed.ddp.reducer::copy_bucket_to_grad";
+
 /// Copies by what launched them, nanoseconds.
 #[derive(Default)]
 struct Launched {
     all_ns: i64,
     compiled_ns: i64,
+    from_buckets_ns: i64,
     /// By the operator that lies in no other.
     operators: BTreeMap<NameId, i64>,
 }
@@ -28,6 +32,15 @@ struct Labels<'all> {
     timeline: &'all Timeline,
     is_operator: Vec<bool>,
     is_compiled: Vec<bool>,
+    /// The range in which gradients are copied out of buckets; [`NONE`] where there is none.
+    from_buckets: NameId,
+}
+
+impl Labels<'_> {
+    fn is_from_buckets(&self, label: u32) -> bool {
+        let label = self.timeline.ranges.labels.get(label as usize).filter(|_| self.from_buckets != NONE);
+        label.is_some_and(|label| label.name == self.from_buckets)
+    }
 }
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
@@ -41,7 +54,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         return;
     }
     let is_compiled = all.map(|label| is_of_compiled(timeline.name(label.name))).collect();
-    let labels = Labels { timeline, is_operator, is_compiled };
+    let from_buckets = timeline.names.find(FROM_BUCKETS).unwrap_or(NONE);
+    let labels = Labels { timeline, is_operator, is_compiled, from_buckets };
     let mut launched = Launched::default();
     let mut copies = copies(timeline, device);
     for ranges in timeline.ranges.threads.iter().filter(|ranges| ranges.thread != NONE) {
@@ -55,6 +69,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
     let share = |ns: i64| ns as f64 / launched.all_ns as f64;
     facts.set("device_copy_compiled_share", share(launched.compiled_ns));
+    facts.set("device_copy_from_buckets_share", share(launched.from_buckets_ns));
     let most = launched.operators.iter().max_by_key(|(name, ns)| (**ns, Reverse(timeline.name(**name))));
     if let Some((name, ns)) = most.filter(|(_, ns)| share(**ns) >= MIN_SHARE) {
         facts.set("device_copy_operator", timeline.name(*name));
@@ -84,10 +99,12 @@ impl Launched {
     /// Adds what a thread asked for.
     fn add(&mut self, labels: &Labels<'_>, ranges: &ThreadRanges, copies: &[(i64, i64)]) {
         let mut ranges = ranges.times.iter().zip(&ranges.label).peekable();
-        let (mut compiled_until, mut operator) = (i64::MIN, (i64::MIN, NONE));
+        let (mut compiled_until, mut buckets_until, mut operator) = (i64::MIN, i64::MIN, (i64::MIN, NONE));
         for (at, ns) in copies {
             while let Some((range, label)) = ranges.next_if(|(range, _)| range.start <= *at) {
-                if labels.is_compiled.get(*label as usize) == Some(&true) {
+                if labels.is_from_buckets(*label) {
+                    buckets_until = buckets_until.max(range.end);
+                } else if labels.is_compiled.get(*label as usize) == Some(&true) {
                     compiled_until = compiled_until.max(range.end);
                 } else if range.start >= operator.0 && labels.is_operator.get(*label as usize) == Some(&true) {
                     let label = labels.timeline.ranges.labels.get(*label as usize);
@@ -97,6 +114,9 @@ impl Launched {
             self.all_ns = self.all_ns.saturating_add(*ns);
             if compiled_until > *at {
                 self.compiled_ns = self.compiled_ns.saturating_add(*ns);
+            }
+            if buckets_until > *at {
+                self.from_buckets_ns = self.from_buckets_ns.saturating_add(*ns);
             }
             if operator.0 > *at {
                 let of_operator = self.operators.entry(operator.1).or_default();

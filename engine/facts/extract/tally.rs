@@ -85,6 +85,8 @@ pub(super) struct Tally {
     pub(super) compute_without_to_host_ns: i64,
     /// Time in which copies both ways run, and the part of it that is in the copy account.
     pub(super) both_ways_copy_ns: i64,
+    /// How long copies within the device, or from one to another, run beside communication and nothing that computes.
+    pub(super) device_copy_beside_communication_ns: i64,
     pub(super) exposed_both_ways_ns: i64,
     pub(super) copy_union_ns: i64,
     pub(super) copy_overlapped_ns: i64,
@@ -216,6 +218,7 @@ impl Tally {
         self.compute_without_to_device_ns += next.compute_without_to_device_ns;
         self.compute_without_to_host_ns += next.compute_without_to_host_ns;
         self.both_ways_copy_ns += next.both_ways_copy_ns;
+        self.device_copy_beside_communication_ns += next.device_copy_beside_communication_ns;
         self.exposed_both_ways_ns += next.exposed_both_ways_ns;
         self.copy_union_ns += next.copy_union_ns;
         self.copy_overlapped_ns += next.copy_overlapped_ns;
@@ -316,6 +319,8 @@ impl Tally {
         if moment.copies > 0 {
             self.copy_union_ns += length;
             self.copy_overlapped_ns += beside_kernel_ns;
+            let is_of_device = moment.copies > moment.host_copies && moment.account == Account::ExposedCommunication;
+            self.device_copy_beside_communication_ns += if is_of_device { length } else { 0 };
         }
         if moment.host_copies > 0 {
             self.host_copy_union_ns += length;

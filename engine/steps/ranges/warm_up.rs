@@ -1,0 +1,40 @@
+//! What ranges that are called warm-up say of the steps behind them.
+
+use std::cmp::Reverse;
+
+use foldhash::HashSet;
+
+use super::{Group, Marks, UNNAMED_INSIDE_SHARE};
+use crate::steps::Launches;
+use crate::steps::phases::MAX_WARM_UP_STEPS;
+use crate::steps::step::{Certainty, MIN_STEP_COUNT, Steps};
+use crate::timeline::interval::Interval;
+
+/// What repeats after steps that are called warm-up: the outermost range that launches nearly all of the work there.
+pub(super) fn behind(marks: &Marks, launches: &Launches, warm_up: &Steps) -> Option<Steps> {
+    let end = warm_up.steps.iter().map(|step| step.host.end).max()?;
+    let after_ns = launches.work_ns(Interval::new(end, i64::MAX));
+    let groups = marks.with_parts(launches).filter(|group| !group.called.is_warm_up);
+    let later: Vec<Group> = groups.map(|group| group.after(end)).collect();
+    let inside_ns = |group: &Group| group.hosts.iter().map(|host| launches.work_ns(*host)).sum::<i64>();
+    let holds = later.iter().map(|group| (group, inside_ns(group))).filter(|(group, inside_ns)| {
+        group.hosts.len() >= MIN_STEP_COUNT && *inside_ns as f64 >= UNNAMED_INSIDE_SHARE * after_ns as f64
+    });
+    let (group, work_ns) = holds.min_by_key(|(group, work_ns)| (group.hosts.len(), Reverse(*work_ns)))?;
+    // The program itself says that what comes before is warm-up.
+    group.steps(launches, Certainty::High, work_ns).filter(|steps| steps.steps.len() >= MIN_STEP_COUNT)
+}
+
+/// When the last range ends that the program calls warm-up and that launches what steps behind it do. `None` where it calls none so, or
+/// where the first steps behind it launch kernels that had not run before.
+pub(super) fn end_before(marks: &Marks, launches: &Launches, steps: &Steps) -> Option<i64> {
+    let last = steps.steps.last()?.host.start;
+    let warm_up = marks.with_parts(launches).filter(|group| group.called.is_warm_up);
+    let hosts = warm_up.flat_map(|group| group.hosts.iter());
+    let end = hosts.filter(|host| host.end <= last && launches.work_ns(**host) > 0).map(|host| host.end).max()?;
+    let before = launches.within(Interval::new(i64::MIN, end));
+    let known: HashSet<u32> = before.iter().map(|launch| launch.symbol).collect();
+    let behind = steps.steps.iter().filter(|step| step.host.start >= end).take(MAX_WARM_UP_STEPS);
+    let mut kernels = behind.flat_map(|step| launches.within(step.host)).filter(|launch| launch.is_kernel);
+    kernels.all(|launch| known.contains(&launch.symbol)).then_some(end)
+}
