@@ -1,6 +1,7 @@
 //! Set-up, warm-up, steady state and tear-down of a device's window.
 
 use super::launches::Launches;
+use super::ranges::{self, Marks};
 use super::region;
 use super::step::{Certainty, MIN_STEP_COUNT, Step, Steps, WARM_UP_FACTOR, median};
 use crate::ledger::DeviceOps;
@@ -168,6 +169,18 @@ impl Phases {
         let start = launched.iter().map(|launch| launch.start).min().filter(|_| is_part)?;
         let end = launched.iter().map(super::launches::Launch::end).max()?;
         Some(Self::cut(launches.window, start, Interval::new(start, end), 0..0, Certainty::High))
+    }
+
+    /// Of a window in which nothing repeats but a pass that the program warms up for, and measures.
+    pub fn of_measured(marks: &Marks, launches: &Launches) -> Option<Self> {
+        let range = ranges::warm_up::measured(marks, launches)?;
+        let launched = launches.within(range);
+        let start = launched.iter().map(|launch| launch.start).min()?.min(range.start);
+        let end = launched.iter().map(super::launches::Launch::end).max()?;
+        // What the device still does for the warm-up is no part of it.
+        let earlier = launches.within(Interval::new(i64::MIN, range.start)).iter().map(super::launches::Launch::end).max()?;
+        let steady = Interval::new(start.max(earlier), end.max(earlier));
+        (steady.len_ns() > 0).then(|| Self::cut(launches.window, start, steady, 0..0, Certainty::Low))
     }
 
     fn cut(

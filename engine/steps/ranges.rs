@@ -1,6 +1,6 @@
 //! Steps told from ranges that repeat: the outermost that holds most of the GPU work, before all those that are called steps.
 
-mod warm_up;
+pub(super) mod warm_up;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -130,7 +130,7 @@ impl Marks {
     /// that of a part.
     pub fn new(timeline: &Timeline) -> Self {
         let plain = Plain::new(timeline);
-        let warms_up = plain.names.iter().any(|called| called.rank < Rank::Part && called.is_warm_up);
+        let warms_up = plain.names.iter().any(|called| called.rank <= Rank::Part && called.is_warm_up);
         let most = if warms_up { Rank::Part } else { Rank::Other };
         Self(groups(timeline, plain, |called| called.rank <= most || called.name.starts_with(OPTIMIZER_STEP)))
     }

@@ -246,6 +246,7 @@ fn phases_of(
     };
     let phases = sure.and_then(of);
     let phases = phases.or_else(|| Phases::of_region(timeline, launches?));
+    let phases = phases.or_else(|| Phases::of_measured(marks, launches?).filter(|_| steps.is_none()));
     let outside_ns = |phases: &Phases| ops.window.len_ns() - phases.steady.len_ns();
     let is_outside = |phases: &Phases, share: f64| outside_ns(phases) as f64 >= share * ops.window.len_ns() as f64;
     if let Some(phases) = phases {
@@ -399,7 +400,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     }
     if let Some(phases) = &told.phases {
         part.device.set("phase_certainty", phases.certainty.id());
-        part.device.set("is_profiled_region", measured == Phase::Steady && phases.steady_steps.is_empty());
+        part.device.set("is_profiled_region", measured == Phase::Steady && is_region(phases));
         part.device.set("set_up_ns", phases.set_up.len_ns());
         part.device.set("before_steady_ns", phases.set_up.len_ns() + phases.warm_up.len_ns());
         part.device.set("tear_down_ns", phases.tear_down.len_ns());
@@ -423,6 +424,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         }
         part.entities.push(entity);
     }
+}
+
+/// Whether the steady state is what the program marks once for the profiler.
+fn is_region(phases: &Phases) -> bool {
+    phases.steady_steps.is_empty() && phases.certainty > Certainty::Low
 }
 
 fn is_told(device: &DeviceContext, account: Account) -> bool {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use foldhash::HashSet;
 
-use super::{Group, Marks, UNNAMED_INSIDE_SHARE};
+use super::{Group, Marks, UNNAMED_INSIDE_SHARE, words};
 use crate::steps::Launches;
 use crate::steps::phases::MAX_WARM_UP_STEPS;
 use crate::steps::step::{Certainty, MIN_STEP_COUNT, Steps};
@@ -37,4 +37,43 @@ pub(super) fn end_before(marks: &Marks, launches: &Launches, steps: &Steps) -> O
     let behind = steps.steps.iter().filter(|step| step.host.start >= end).take(MAX_WARM_UP_STEPS);
     let mut kernels = behind.flat_map(|step| launches.within(step.host)).filter(|launch| launch.is_kernel);
     kernels.all(|launch| known.contains(&launch.symbol)).then_some(end)
+}
+
+/// The range of a program that measures one pass after one that it calls warm-up: both are called the same but for that word, as
+/// `warmup|forward` and `measure|forward`, and launch about as much. The later of several.
+pub(in crate::steps) fn measured(marks: &Marks, launches: &Launches) -> Option<Interval> {
+    let all = || marks.with_parts(launches);
+    let warm_up: Vec<(&Group, Vec<String>)> =
+        all().filter(|group| group.called.is_warm_up).map(|group| (group, without_warm_up(group))).collect();
+    let follows = |host: Interval, own: &[String]| {
+        let of = |(group, words): &(&Group, Vec<String>)| {
+            let is_same = own.len() == words.len() + 1 && is_without_one(own, words);
+            let earlier = group.hosts.iter().filter(|earlier| earlier.end <= host.start);
+            is_same && earlier.map(|earlier| launches.count(*earlier)).max().is_some_and(|most| is_near(most, launches.count(host)))
+        };
+        warm_up.iter().any(of)
+    };
+    let single = all().filter(|group| !group.called.is_warm_up).filter_map(|group| match group.hosts[..] {
+        [host] => Some((host, words(&group.called.name))),
+        _ => None,
+    });
+    let measured = single.filter(|(host, own)| follows(*host, own)).map(|(host, _)| host);
+    measured.max_by_key(|host| host.start)
+}
+
+/// Whether two counts of launches may be those of one pass, of which the first sets something up.
+fn is_near(one: usize, other: usize) -> bool {
+    other > 0 && 2 * one.min(other) >= one.max(other)
+}
+
+/// The words of a name but for those that say that it warms up.
+fn without_warm_up(group: &Group) -> Vec<String> {
+    let said = ["warmup", "prewarm", "warm", "up"];
+    words(&group.called.name).into_iter().filter(|word| !said.contains(&word.as_str())).collect()
+}
+
+/// Whether words are the others but for one of these.
+fn is_without_one(all: &[String], others: &[String]) -> bool {
+    let same = all.iter().zip(others).take_while(|(one, other)| one == other).count();
+    !others.is_empty() && all.get(same + 1..) == others.get(same..)
 }
