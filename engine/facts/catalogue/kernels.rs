@@ -227,6 +227,13 @@ pub(super) const KERNEL: &[Fact] = &[
         Incomparable,
         "Whether the name is that of an element-wise kernel. For own rules about fusion.",
     ),
+    fact(
+        "may_be_triton",
+        Bool,
+        CudaTrace,
+        Incomparable,
+        "Whether it may be a kernel of Triton: its whole name has no parameters and no scopes, as functions of C++ have, and is not that of a library. Kernels that are declared `extern \"C\"` may be told so, too.",
+    ),
     fact("is_sort", Bool, CudaTrace, Incomparable, "Whether the name is that of a kernel of a library's sort."),
 ];
 

@@ -298,6 +298,16 @@ pub(super) fn functor<'a>(name: &'a str, function: &str, full_name: &str) -> Opt
     (is_plain && name != function && full_name.split(|c| !is_word(c)).any(|word| word == name)).then_some(name)
 }
 
+/// How the names of kernels begin that are no functions of C++ either: of libraries, of compilers of other languages, and mangled ones.
+const NOT_TRITON: &[&str] =
+    &["_Z", "sm", "ampere_", "volta_", "turing_", "maxwell_", "nvjet_", "cudnn", "cublas", "cutlass", "Cijk_", "julia_", "cupy_", "nccl"];
+
+/// Whether a kernel may be one of Triton's, by its whole name: those have no parameters and no scopes in it, as functions of C++ have.
+pub(super) fn may_be_triton(full_name: &str) -> bool {
+    let is_plain = !full_name.is_empty() && full_name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    is_plain && !NOT_TRITON.iter().any(|begin| full_name.starts_with(begin))
+}
+
 #[cfg(test)]
 #[path = "kernel_names_tests.rs"]
 mod tests;

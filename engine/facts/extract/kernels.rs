@@ -277,6 +277,7 @@ fn set(
     facts.set("function", &timeline.shared_name(launches.longest_function));
     let [function, full_name] = [launches.longest_function, launches.longest_name].map(|name| timeline.name(name));
     facts.set_some("functor", kernel_names::functor(timeline.name(name), function, full_name));
+    facts.set("may_be_triton", kernel_names::may_be_triton(full_name));
     facts.set("launch_count", count);
     facts.set("sum_ns", clamped(launches.sum_ns));
     facts.set("mean_ns", clamped(launches.sum_ns / i128::from(count.max(1))));
