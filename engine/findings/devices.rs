@@ -11,6 +11,7 @@ use super::scorecard::{Score, Scorecard};
 use super::subject::device_label;
 use super::together::Together;
 use super::work::{self, GainStep, PhaseWork, StepWork};
+use super::products::products;
 use super::work_ranges::work_ranges;
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::ledger::{Account, Breakdown};
@@ -50,6 +51,8 @@ pub struct DeviceReview {
     pub phase: Option<PhaseWork>,
     /// What of the recording lies outside of its work; absent where that covers nearly all of it.
     pub outside: Option<Sentence>,
+    /// What matrix products take together; absent where that is little, or one kernel takes most of it.
+    pub products: Option<Sentence>,
     /// Which of the program's own ranges launch most of what it does; absent where none stands out.
     pub work_ranges: Option<Sentence>,
     /// The most that all findings together can gain here: never more than is in the accounts that they draw on.
@@ -113,6 +116,7 @@ fn review_of(entity: EntityId, device: &Entity) -> DeviceReview {
         together: None,
         phase: None,
         outside: None,
+        products: products(device, window_ns),
         work_ranges: work_ranges(device, window_ns),
         recoverable_ns: 0,
         scores: Vec::new(),

@@ -24,6 +24,7 @@ mod once_beside;
 mod outside;
 mod part;
 mod phrase;
+mod products;
 mod rank;
 mod relations;
 mod scorecard;

@@ -379,8 +379,8 @@ fn window(device: &DeviceReview) -> String {
             ));
         }
     }
-    if let Some(ranges) = &device.work_ranges {
-        words.push_str(&format!(" {}", words_of(ranges)));
+    for sentence in [&device.products, &device.work_ranges].into_iter().flatten() {
+        words.push_str(&format!(" {}", words_of(sentence)));
     }
     if let Some(outside) = &device.outside {
         words.push_str(&format!(" {}", words_of(outside)));

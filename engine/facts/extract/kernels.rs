@@ -128,12 +128,34 @@ fn tensor_copies(context: &Context<'_>, kernels: &[Sum], device: &mut Entity) {
         kernels.iter().any(|kernel| context.traits.get(kernel.name as usize).is_some_and(is))
     };
     device.set("has_products", has(|traits| traits.is_matrix_product));
+    products(context, kernels, device);
     device.set("has_convolutions", has(|traits| traits.is_of_convolution));
     let fused = kernels.iter().filter(|kernel| is_of_fused_optimizer(context.timeline.name(kernel.name)));
     device.set("fused_optimizer_launch_count", fused.map(|kernel| kernel.launch_count).sum::<i64>());
     device.set("tensor_copy_launch_count", count);
     device.set("tensor_copy_ns", sum_ns);
     device.set_some("tensor_copy_kernel", most.map(|(_, name)| context.timeline.name(name)));
+}
+
+/// What kernels that multiply matrices add up to: those in plain fp32, and those of which no name tells fp32, TF32 or fp64.
+fn products(context: &Context<'_>, kernels: &[Sum], device: &mut Entity) {
+    let is_product = |kernel: &&Sum, is_of: fn(Option<&str>) -> bool| {
+        let traits = context.traits.get(kernel.name as usize);
+        traits.is_some_and(|traits| traits.is_matrix_product && is_of(traits.precision))
+    };
+    let sums = |is_of: fn(Option<&str>) -> bool| {
+        let own = kernels.iter().filter(|kernel| is_product(kernel, is_of) && kernel.attributed_ns > 0);
+        own.fold((0_i64, 0_i64, 0_i64), |(count, sum_ns, most_ns), kernel| {
+            (count + 1, sum_ns.saturating_add(kernel.attributed_ns), most_ns.max(kernel.attributed_ns))
+        })
+    };
+    let (count, sum_ns, _) = sums(|precision| precision == Some("fp32"));
+    device.set("fp32_product_kernel_count", count);
+    device.set("fp32_product_ns", sum_ns);
+    let (count, sum_ns, most_ns) = sums(|precision| !matches!(precision, Some("fp32" | "tf32" | "fp64")));
+    device.set("narrow_product_kernel_count", count);
+    device.set("narrow_product_ns", sum_ns);
+    device.set("narrow_product_most_ns", most_ns);
 }
 
 /// How often each launch shape was launched in the window, and for how long.

@@ -10,9 +10,10 @@ use super::projection::told_name;
 use super::spent::{Sampled, asks_only};
 use crate::facts::Entity;
 use crate::text::paths::{file_name, without_folders};
-use crate::timeline::columns::RangeKind;
+use crate::timeline::columns::{OverheadKind, RangeKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::peers::is_openmp;
+use crate::timeline::union::Union;
 use crate::timeline::{NameId, Timeline};
 
 /// With as many operations a GPU did work, of which there is more to say.
@@ -75,10 +76,12 @@ fn samples_of_program(timeline: &Timeline) -> Vec<u32> {
 /// The call of CUDA that takes most time, on all threads together.
 fn called(timeline: &Timeline, facts: &mut Entity) {
     let api = &timeline.api;
+    let profiled = profiled(timeline);
     let mut calls: HashMap<NameId, (i64, i64)> = HashMap::default();
-    for (times, name) in api.times.iter().zip(&api.name) {
+    for ((times, name), thread) in api.times.iter().zip(&api.name).zip(&api.thread) {
         let (sum_ns, count) = calls.entry(*name).or_default();
-        *sum_ns = sum_ns.saturating_add(times.len_ns());
+        let of_profiler_ns = profiled.get(thread).map_or(0, |profiled| profiled.overlap_ns(times));
+        *sum_ns = sum_ns.saturating_add(times.len_ns() - of_profiler_ns);
         *count += 1;
     }
     let most = calls.into_iter().max_by_key(|(name, (sum_ns, _))| (*sum_ns, Reverse(timeline.name(*name))));
@@ -88,6 +91,18 @@ fn called(timeline: &Timeline, facts: &mut Entity) {
         facts.set("main_api_call_ns", sum_ns);
         facts.set("main_api_call_count", count);
     }
+}
+
+/// When the profiler itself works on each thread.
+fn profiled(timeline: &Timeline) -> HashMap<u32, Union> {
+    let overheads = &timeline.overheads;
+    let mut of_threads: HashMap<u32, Vec<Interval>> = HashMap::default();
+    for ((times, kind), thread) in overheads.times.iter().zip(&overheads.kind).zip(&overheads.thread) {
+        if *kind == OverheadKind::Profiler {
+            of_threads.entry(*thread).or_default().push(times);
+        }
+    }
+    of_threads.into_iter().map(|(thread, times)| (thread, Union::of(times))).collect()
 }
 
 /// The operator of a framework that holds most of the time in operators that lie in no other, on all threads together.

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::DeviceContext;
+use super::compiled::is_of_compiled;
 use super::projection::{Folded, Projection};
 use crate::facts::Entity;
 use crate::timeline::Timeline;
@@ -44,6 +45,7 @@ pub(super) fn extract(
         known.is_some_and(|known| {
             matches!(known.kind, RangeKind::Annotation | RangeKind::Nvtx)
                 && known.domain == 0
+                && !is_of_compiled(timeline.name(known.name))
                 && !timeline.name(known.name).contains("::")
         })
     };

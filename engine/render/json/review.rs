@@ -59,6 +59,8 @@ pub(in crate::render) struct Device<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     outside: Option<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    products: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     work_ranges: Option<Text>,
     scores: Vec<Score<'a>>,
 }
@@ -352,6 +354,7 @@ impl<'a> Device<'a> {
             together: device.together.as_ref().map(Together::new),
             phase: device.phase.as_ref().map(Phase::new),
             outside: device.outside.as_ref().map(Text::from),
+            products: device.products.as_ref().map(Text::from),
             work_ranges: device.work_ranges.as_ref().map(Text::from),
             scores: device.scores.iter().map(score).collect(),
         }
