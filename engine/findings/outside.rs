@@ -408,6 +408,9 @@ impl<'facts> Outside<'facts> {
             return Sentence::default().own("recording a graph (from ").code(call).own(" on)");
         }
         match memory_call(call) {
+            _ if !self.does_call_set_up() && self.does_call_load() => {
+                words.own(" (the first launch, which loads code)")
+            }
             _ if !self.does_call_set_up() => words,
             MemoryCall::HostPin => {
                 words.own(&format!(" (which sets {} up, and locks pages of the host)", self.runtime))
@@ -419,6 +422,11 @@ impl<'facts> Outside<'facts> {
     /// Whether the call that takes most sets CUDA up.
     fn does_call_set_up(&self) -> bool {
         self.device.get("does_outside_call_set_up") == Some(&FactValue::Bool(true))
+    }
+
+    /// Whether the call that takes most is the first launch of its thread, for most of that time.
+    fn does_call_load(&self) -> bool {
+        self.device.get("does_outside_call_load") == Some(&FactValue::Bool(true))
     }
 
     /// What holds it, as far as the recording tells; and how long that takes where it is to be looked at first.

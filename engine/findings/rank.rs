@@ -90,7 +90,9 @@ impl<'a> Ranking<'a> {
             Some(ranked_ns) if finding.confidence == Confidence::Low && any_medium => (3, Reverse(*ranked_ns)),
             // In a cold pass nothing is known to repeat, and what it does for the first time may be most of it.
             Some(ranked_ns)
-                if (!finding.once || is_large(finding) && is_of_cold_pass(self.context.facts, finding))
+                if (!finding.once
+                    || is_large(finding)
+                        && (is_of_cold_pass(self.context.facts, finding) || self.is_work_of_all(finding)))
                     && finding.severity > Severity::Info
                     && *ranked_ns >= least_ns =>
             {
@@ -183,6 +185,16 @@ impl<'a> Ranking<'a> {
             let is_named = device.text("before_steady_function").is_some();
             is_named && device.int("window_ns").is_some_and(|ns| before_ns / MANY_TIMES < ns)
         })
+    }
+
+    /// Whether a finding is of copies or memsets of a program that repeats no steps: with what it does but once it is as long each time
+    /// that it runs.
+    fn is_work_of_all(&self, finding: &Finding) -> bool {
+        let account = finding.gain.as_ref().and_then(|gain| Account::parse(&gain.account));
+        let is_of_operations = account.is_some_and(|account| account.top() != Account::Idle);
+        let device = self.device(finding);
+        is_of_operations
+            && device.is_some_and(|device| device.int("step_count").is_none() && device.text("phase").is_none())
     }
 
     /// What a finding of a kernel without a number stands for.

@@ -183,6 +183,8 @@ pub struct PhaseWork {
     pub tear_down_ns: Option<i64>,
     /// How much of that work the last step launched, or those before it.
     pub tear_down_from_steps_share: Option<f64>,
+    /// The kernel that takes much of it, where the steps did not launch it.
+    pub tear_down_kernel: Option<Sentence>,
 }
 
 impl PhaseWork {
@@ -211,6 +213,8 @@ pub struct PhaseBefore {
 /// Parts that are listed of a phase, and the smallest share of it that is worth a word.
 const LISTED_PARTS: usize = 3;
 const LEAST_PART_SHARE: f64 = 0.1;
+/// A kernel that runs for a smaller part of what follows the steady state is not told.
+const LEAST_KERNEL_SHARE: f64 = 0.25;
 /// A function that holds less of the host code of the phases before does not tell what they are.
 const LEAST_FUNCTION_SHARE: f64 = 0.5;
 /// Compute of a phase is worth a word from this share of what the steady state computes.
@@ -236,7 +240,19 @@ pub(super) fn phase(facts: &Facts, id: EntityId) -> Option<PhaseWork> {
         before_host: before_host(device),
         tear_down_ns: device.int("tear_down_ns"),
         tear_down_from_steps_share: device.number("tear_down_from_steps_share"),
+        tear_down_kernel: tear_down_kernel(device),
     })
+}
+
+/// A kernel that takes a good part of what the device does after the steady state, and that no step launched.
+fn tear_down_kernel(device: &Entity) -> Option<Sentence> {
+    let tear_down_ns = device.int("tear_down_ns").filter(|ns| *ns > 0)?;
+    let kernel_ns = device.int("tear_down_kernel_ns")?;
+    let is_of_steps = device.number("tear_down_from_steps_share").is_some_and(|share| share >= LEAST_PART_SHARE);
+    let is_told = !is_of_steps && kernel_ns as f64 >= LEAST_KERNEL_SHARE * tear_down_ns as f64;
+    let kernel = device.text("tear_down_kernel").filter(|_| is_told)?;
+    let words = Sentence::default().own("one launch of ").code(kernel);
+    Some(words.own(&format!(" takes {} of it", number::duration(kernel_ns))))
 }
 
 /// The function that most of the host code before the steady state lies in, by CPU samples, where that is much of the time there.
@@ -358,6 +374,7 @@ mod tests {
             before_host: None,
             tear_down_ns: None,
             tear_down_from_steps_share: None,
+            tear_down_kernel: None,
         };
         assert_eq!(phase.name(), "main part");
         phase.may_be_one_pass = false;

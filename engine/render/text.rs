@@ -441,6 +441,7 @@ mod tests {
             before_host: None,
             tear_down_ns: None,
             tear_down_from_steps_share: None,
+            tear_down_kernel: None,
         };
         let told = before(&phase(vec![set_up, warm_up]));
         assert_eq!(told, " Before it set-up 1.72 s (loading modules 1.34 s, host code 373 ms), warm-up 5 ms.");

@@ -178,7 +178,8 @@ impl Phases {
         let start = launched.iter().map(|launch| launch.start).min()?.min(range.start);
         let end = launched.iter().map(super::launches::Launch::end).max()?;
         // What the device still does for the warm-up is no part of it.
-        let earlier = launches.within(Interval::new(i64::MIN, range.start)).iter().map(super::launches::Launch::end).max()?;
+        let earlier =
+            launches.within(Interval::new(i64::MIN, range.start)).iter().map(super::launches::Launch::end).max()?;
         let steady = Interval::new(start.max(earlier), end.max(earlier));
         (steady.len_ns() > 0).then(|| Self::cut(launches.window, start, steady, 0..0, Certainty::Low))
     }

@@ -159,6 +159,13 @@ pub(super) const OUTSIDE: &[Fact] = &[
     ),
     fact("outside_second_call_ns", Int, CudaApi, OneTime, "The time in it."),
     fact(
+        "does_outside_call_load",
+        Bool,
+        CudaApi,
+        Incomparable,
+        "Whether most of outside_call_ns is one launch, the first of its thread, of at least 30 ms: what was not loaded yet is loaded in it. Absent, as outside_call, where no call was recorded there.",
+    ),
+    fact(
         "does_outside_call_set_up",
         Bool,
         CudaApi,

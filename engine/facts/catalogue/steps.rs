@@ -100,6 +100,14 @@ pub(super) const STEPS: &[Fact] = &[
         "From the end of the last step to that of the whole window, where a phase is measured.",
     ),
     fact(
+        "tear_down_kernel",
+        Text,
+        CudaTrace,
+        Incomparable,
+        "The kernel whose single launch runs longest there; absent, with its time, where none runs there, and where another phase than the steady state is measured.",
+    ),
+    fact("tear_down_kernel_ns", Int, CudaTrace, OneTime, "How long that launch runs there."),
+    fact(
         "tear_down_from_steps_share",
         Float,
         CudaApi,

@@ -13,8 +13,20 @@ pub(super) const TENSORS: &[Fact] = &[
         Incomparable,
         "Whether a kernel of the window is a matrix product by its name.",
     ),
-    fact("fp32_product_kernel_count", Int, CudaTrace, Incomparable, "Kernels that multiply matrices in plain fp32, by their names."),
-    fact("fp32_product_ns", Int, CudaTrace, Extensive, "Compute time that these own, as for attributed_ns of a kernel."),
+    fact(
+        "fp32_product_kernel_count",
+        Int,
+        CudaTrace,
+        Incomparable,
+        "Kernels that multiply matrices in plain fp32, by their names.",
+    ),
+    fact(
+        "fp32_product_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Compute time that these own, as for attributed_ns of a kernel.",
+    ),
     fact(
         "narrow_product_kernel_count",
         Int,
@@ -22,7 +34,13 @@ pub(super) const TENSORS: &[Fact] = &[
         Incomparable,
         "Kernels that multiply matrices, by their names, and whose names tell neither fp32 nor TF32 nor fp64.",
     ),
-    fact("narrow_product_ns", Int, CudaTrace, Extensive, "Compute time that these own, as for attributed_ns of a kernel."),
+    fact(
+        "narrow_product_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Compute time that these own, as for attributed_ns of a kernel.",
+    ),
     fact("narrow_product_most_ns", Int, CudaTrace, Extensive, "The most of it that one of them owns."),
     fact(
         "has_convolutions",

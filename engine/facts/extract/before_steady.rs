@@ -1,14 +1,18 @@
 //! Facts of what the host does between a device's first operation and its steady state: host code and compiling by the device's
 //! accounts, as the phases tell them, and what names them by the thread that tells most of it.
 
+use std::cmp::Reverse;
+
 use super::outside::teller;
 use super::spent::Spent;
+use super::tally::kernel_name;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::Account;
 use crate::ledger::compiling::compiler_of;
+use crate::ledger::{Account, Op};
 use crate::steps::Phases;
 use crate::text::paths::without_folders;
+use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
 
 /// What takes the time of `before`, on the thread that tells most of it. The GPU works while the host waits for it.
@@ -57,6 +61,17 @@ fn longest_pause(device: &DeviceContext, before: Interval, facts: &mut Entity) {
     if longest.len_ns() > 0 {
         facts.set("before_steady_pause_ns", longest.len_ns());
         facts.set("before_steady_pause_start_ns", longest.start);
+    }
+}
+
+/// The kernel that runs longest after the steady state, at one launch.
+pub(super) fn tear_down(timeline: &Timeline, device: &DeviceContext, phases: &Phases, facts: &mut Entity) {
+    let part_ns = |op: &Op| op.interval().overlap_ns(phases.tear_down);
+    let kernels = device.ops.all_ops().filter(|op| op.kind.is_compute() && part_ns(op) > 0);
+    let longest = kernels.filter_map(|op| Some((part_ns(&op), kernel_name(timeline, op)?)));
+    if let Some((ns, name)) = longest.max_by_key(|(ns, name)| (*ns, Reverse(*name))) {
+        facts.set("tear_down_kernel", &timeline.shared_name(name));
+        facts.set("tear_down_kernel_ns", ns);
     }
 }
 

@@ -299,8 +299,10 @@ pub(super) fn functor<'a>(name: &'a str, function: &str, full_name: &str) -> Opt
 }
 
 /// How the names of kernels begin that are no functions of C++ either: of libraries, of compilers of other languages, and mangled ones.
-const NOT_TRITON: &[&str] =
-    &["_Z", "sm", "ampere_", "volta_", "turing_", "maxwell_", "nvjet_", "cudnn", "cublas", "cutlass", "Cijk_", "julia_", "cupy_", "nccl"];
+const NOT_TRITON: &[&str] = &[
+    "_Z", "sm", "ampere_", "volta_", "turing_", "maxwell_", "nvjet_", "cudnn", "cublas", "cutlass", "Cijk_", "julia_",
+    "cupy_", "nccl",
+];
 
 /// Whether a kernel may be one of Triton's, by its whole name: those have no parameters and no scopes in it, as functions of C++ have.
 pub(super) fn may_be_triton(full_name: &str) -> bool {

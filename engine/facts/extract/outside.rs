@@ -172,7 +172,9 @@ fn sets_up(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mut E
     let Some((sum_ns, name)) = told else { return };
     let first_ns = first_call_ns(context, main, sides, name);
     let set_up_ns = first_ns.map(|ns| ns.max(idle_free_ns(context, main, sides[0], name)));
+    let launch_ns = first_launch_ns(context, main, sides, name);
     facts.set_some("does_outside_call_set_up", set_up_ns.map(|ns| ns >= LEAST_SET_UP_NS && 2 * ns >= sum_ns));
+    facts.set("does_outside_call_load", launch_ns >= LEAST_SET_UP_NS && 2 * launch_ns >= sum_ns);
 }
 
 /// How long calls of a name that frees take before the process has allocated anything: nothing is to be freed, and what takes time is
@@ -220,6 +222,19 @@ fn first_call_ns(context: &Context<'_>, main: u32, sides: [Interval; 2], name: &
     let class = context.calls.class_of(timeline, call);
     let sets_up = !matches!(class, ApiClass::Wait(_) | ApiClass::CopyBlocking | ApiClass::CopyAsync);
     Some(if sets_up && is_named { own_ns } else { 0 })
+}
+
+/// How long the first launch of the thread takes there, where it has that name: what was not loaded yet is loaded in it.
+fn first_launch_ns(context: &Context<'_>, main: u32, sides: [Interval; 2], name: &str) -> i64 {
+    let timeline = context.timeline;
+    let calls = context.calls.of_thread(main).iter().copied();
+    let launches = calls.take(MOST_ASKING).find(|call| context.calls.class_of(timeline, *call) == ApiClass::Launch);
+    let named = launches.filter(|call| {
+        let own = timeline.api.name.get(*call as usize).map(|own| without_folders(timeline.name(*own)));
+        own.as_deref() == Some(name)
+    });
+    let times = named.map(|call| timeline.api.times.at(call as usize));
+    times.map_or(0, |times| sides.iter().map(|side| times.overlap_ns(*side)).sum())
 }
 
 /// The innermost range of the thread that holds half of it, and none of the devices' work; what the profiler takes counts on neither side.

@@ -410,6 +410,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
                 |account| told.before.iter().map(|(_, _, sums)| sums[account]).fold(0, i64::saturating_add);
             before_steady::extract(context, device, before, account_ns, &mut part.device);
             before_steady::compute(device, phases, &mut part.device);
+            before_steady::tear_down(context.timeline, device, phases, &mut part.device);
         }
         part.device.set_some("tear_down_from_steps_share", told.after_from_steps);
     }

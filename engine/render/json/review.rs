@@ -178,6 +178,8 @@ struct Phase<'a> {
     tear_down_ns: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tear_down_from_steps_share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tear_down_kernel: Option<Text>,
 }
 
 #[derive(Serialize)]
@@ -407,6 +409,7 @@ impl<'a> Phase<'a> {
             before_host: phase.before_host.as_ref().map(Text::from),
             tear_down_ns: phase.tear_down_ns,
             tear_down_from_steps_share: phase.tear_down_from_steps_share,
+            tear_down_kernel: phase.tear_down_kernel.as_ref().map(Text::from),
         }
     }
 }

@@ -49,7 +49,11 @@ pub(in crate::steps) fn measured(marks: &Marks, launches: &Launches) -> Option<I
         let of = |(group, words): &(&Group, Vec<String>)| {
             let is_same = own.len() == words.len() + 1 && is_without_one(own, words);
             let earlier = group.hosts.iter().filter(|earlier| earlier.end <= host.start);
-            is_same && earlier.map(|earlier| launches.count(*earlier)).max().is_some_and(|most| is_near(most, launches.count(host)))
+            is_same
+                && earlier
+                    .map(|earlier| launches.count(*earlier))
+                    .max()
+                    .is_some_and(|most| is_near(most, launches.count(host)))
         };
         warm_up.iter().any(of)
     };
