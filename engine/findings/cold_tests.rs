@@ -53,3 +53,24 @@ fn what_one_pass_holds_beside_its_first_uses_may_last() {
         assert!(verdict.ends_with("(up to 600 ms, 60 %)."), "{verdict}");
     }
 }
+
+#[test]
+fn work_that_comes_once_leads_where_no_steps_repeat() {
+    let first = |account: &'static str, ns: i64, step_count: Option<i64>| {
+        let mut sample = Sample::default();
+        let run = sample.run();
+        let accounts = [("compute_ns", 100_000_000), (account, ns), ("idle_sync_ns", 70_000_000)];
+        let device = sample.device(run, 0, "NVIDIA A100", 1_000_000_000, &accounts);
+        sample.facts.get_mut(device).set_some("step_count", step_count);
+        let waits = sample.rule("scalar-readback", "Small results are read back", EntityKind::Device);
+        sample.find(waits, device, Some(("idle_sync", 70_000_000)), "results");
+        let once = sample.rule("once", "The GPU does something once", EntityKind::Device);
+        sample.rules[once].once = true;
+        sample.find(once, device, Some((account.trim_end_matches("_ns"), ns)), "once");
+        sample.review().findings[0].rule.clone()
+    };
+    assert_eq!(first("exposed_memset_ns", 600_000_000, None), "once");
+    assert_eq!(first("exposed_memset_ns", 600_000_000, Some(8)), "scalar-readback", "steps repeat");
+    assert_eq!(first("exposed_memset_ns", 199_000_000, None), "scalar-readback", "no large part");
+    assert_eq!(first("idle_host_ns", 600_000_000, None), "scalar-readback", "no work of the device");
+}

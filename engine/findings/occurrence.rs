@@ -361,7 +361,8 @@ impl<'a> Context<'a> {
     fn may_be_one_step(&self, device: &Entity) -> bool {
         let is_true = |of: &Entity, fact: &str| of.get(fact) == Some(&FactValue::Bool(true));
         let is_chosen = |run: &Entity| run.text("format") == Some("kineto") || is_true(run, "is_begin_chosen");
-        let is_part = is_true(device, "is_profiled_region") || self.facts.run().is_some_and(is_chosen);
+        let is_part = ["is_profiled_region", "is_measured_pass"].iter().any(|fact| is_true(device, fact))
+            || self.facts.run().is_some_and(is_chosen);
         is_part && device.int("step_count").is_none()
     }
 

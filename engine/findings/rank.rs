@@ -194,6 +194,7 @@ impl<'a> Ranking<'a> {
         let is_of_operations = account.is_some_and(|account| account.top() != Account::Idle);
         let device = self.device(finding);
         is_of_operations
+            && finding.confidence > Confidence::Low
             && device.is_some_and(|device| device.int("step_count").is_none() && device.text("phase").is_none())
     }
 

@@ -171,6 +171,8 @@ pub struct PhaseWork {
     pub judged: String,
     /// Whether it is what the program marks once with `cudaProfilerStart` and `cudaProfilerStop`.
     pub is_profiled_region: bool,
+    /// Whether it is one pass that the program measures behind its warm-up.
+    pub is_measured_pass: bool,
     /// Whether nothing tells that it is more than one pass: then it is not called steady.
     pub may_be_one_pass: bool,
     /// The length of the whole window.
@@ -192,6 +194,7 @@ impl PhaseWork {
     pub fn name(&self) -> &str {
         match self.judged.as_str() {
             "steady" if self.is_profiled_region => "profiled region",
+            "steady" if self.is_measured_pass => "measured pass",
             "steady" if self.may_be_one_pass => "main part",
             "steady" => "steady state",
             other => other,
@@ -234,6 +237,7 @@ pub(super) fn phase(facts: &Facts, id: EntityId) -> Option<PhaseWork> {
     Some(PhaseWork {
         judged,
         is_profiled_region: device.get("is_profiled_region") == Some(&FactValue::Bool(true)),
+        is_measured_pass: device.get("is_measured_pass") == Some(&FactValue::Bool(true)),
         may_be_one_pass: device.text("phase_certainty") == Some("low"),
         whole_ns: device.int("whole_window_ns")?,
         before: own.into_iter().filter_map(|phase| before(phase, compute_ns)).collect(),
@@ -368,6 +372,7 @@ mod tests {
         let mut phase = PhaseWork {
             judged: "steady".to_owned(),
             is_profiled_region: false,
+            is_measured_pass: false,
             may_be_one_pass: true,
             whole_ns: 2,
             before: Vec::new(),

@@ -74,6 +74,9 @@ impl Colour {
     }
 }
 
+/// With more words in findings that are told in full, the third becomes a line.
+const MAX_WORDS: usize = 300;
+
 /// A review as text.
 pub(super) fn text(report: &ReviewReport, screen: Screen) -> String {
     let mut page = Page::new(screen);
@@ -241,10 +244,12 @@ impl Page {
             findings.iter().filter(is_shown).partition(|finding| finding.is_brief);
         let lines: Vec<&Finding> =
             lines.into_iter().filter(|finding| finding.capture_note != Some(CaptureNote::Repeated)).collect();
+        let (cards, others) = cards.split_at(self.told_count(&cards));
+        let lines: Vec<&Finding> = others.iter().copied().chain(lines).collect();
         if !cards.is_empty() {
             self.heading("What to change first");
         }
-        for (number, finding) in (1..).zip(&cards) {
+        for (number, finding) in (1..).zip(cards) {
             self.finding(number, finding);
         }
         if !lines.is_empty() {
@@ -264,6 +269,16 @@ impl Page {
             self.line("");
             self.line(&format!("{}: --format markdown", counted(notes as i64, "note")));
         }
+    }
+
+    /// How many findings are told in full: two, and a third where all of that stays short, as in Markdown.
+    fn told_count(&self, cards: &[&Finding]) -> usize {
+        let mut page = Self::new(self.screen);
+        for (number, finding) in (1..).zip(cards) {
+            page.finding(number, finding);
+        }
+        let is_short = page.out.split_whitespace().count() <= MAX_WORDS;
+        if is_short { cards.len() } else { cards.len().min(2) }
     }
 
     fn together(&mut self, device: Option<&DeviceReview>) {
@@ -435,6 +450,7 @@ mod tests {
         let phase = |before| PhaseWork {
             judged: "steady".to_owned(),
             is_profiled_region: false,
+            is_measured_pass: false,
             may_be_one_pass: false,
             whole_ns: 2_000_000_000,
             before,

@@ -81,11 +81,12 @@ impl Phases {
         let usual = median(steps.steps[run.clone()].iter().map(|step| step.device.len_ns()));
         let is_slow = |step: &&Step| step.device.len_ns() as f64 > WARM_UP_FACTOR * usual as f64;
         let warm_up_count = steps.steps[run.clone()].iter().take_while(is_slow).count();
-        // Many slow steps that get faster are a trend of the work itself, and what follows a warm-up is slow for a cause that may come
-        // again.
+        // Many slow steps that get faster are a trend of the work itself. Those that follow a warm-up are slow for a cause that comes
+        // again where later ones are slow as well; else they fill a pipeline.
         let is_trend = warm_up_count > MAX_WARM_UP_STEPS.max(run.len() / WARM_UP_PART);
         let first = steps.steps.get(run.start);
-        let is_warm = steps.warm_from.zip(first).is_some_and(|(from, first)| first.host.start >= from);
+        let is_warm = steps.warm_from.zip(first).is_some_and(|(from, first)| first.host.start >= from)
+            && steps.steps[run.clone()].iter().skip(warm_up_count).any(|step| is_slow(&step));
         let warm_up_count = if is_trend || is_warm { 0 } else { warm_up_count };
         let steady_steps = run.start + warm_up_count..run.end;
         if steady_steps.len() < MIN_STEP_COUNT - 1 {

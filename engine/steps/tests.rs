@@ -3,6 +3,7 @@
 mod before;
 mod lengths;
 mod optimizer;
+mod warm_up;
 
 use super::*;
 use crate::ledger::DeviceOps;

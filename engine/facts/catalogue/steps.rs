@@ -56,6 +56,13 @@ pub(super) const STEPS: &[Fact] = &[
         Incomparable,
         "Whether that phase is what the program marks with `cudaProfilerStart` and `cudaProfilerStop`, once.",
     ),
+    fact(
+        "is_measured_pass",
+        Bool,
+        CudaTrace,
+        Incomparable,
+        "Whether that phase is one pass that the program measures behind one that it calls warm-up: both are called the same but for that word, as `warmup|forward` and `measure|forward`, and nothing else repeats.",
+    ),
     fact("whole_window_ns", Int, CudaTrace, OneTime, "The whole window, of which a phase is measured."),
     fact(
         "left_out_devices_busy_ns",

@@ -18,6 +18,22 @@ fn a_functor_is_a_word_of_the_whole_name() {
 }
 
 #[test]
+fn names_of_triton_have_no_parameters_and_are_of_no_library() {
+    assert!(may_be_triton("triton_poi_fused_add_0") && may_be_triton("_attn_fwd"));
+    let others = [
+        "transpose_naive(const float *, int)",
+        "void at::copy<4>(int)",
+        "sm80_xmma_gemm_f32f32",
+        "julia_axpy_12",
+        "_Z3addPf",
+        "",
+    ];
+    for name in others {
+        assert!(!may_be_triton(name), "{name}");
+    }
+}
+
+#[test]
 fn names_tell() {
     let patterns = Patterns::new().expect("patterns compile");
     let of = |name: &str| patterns.traits(name, name);

@@ -401,6 +401,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     if let Some(phases) = &told.phases {
         part.device.set("phase_certainty", phases.certainty.id());
         part.device.set("is_profiled_region", measured == Phase::Steady && is_region(phases));
+        let is_measured = phases.steady_steps.is_empty() && phases.certainty == Certainty::Low;
+        part.device.set("is_measured_pass", measured == Phase::Steady && is_measured);
         part.device.set("set_up_ns", phases.set_up.len_ns());
         part.device.set("before_steady_ns", phases.set_up.len_ns() + phases.warm_up.len_ns());
         part.device.set("tear_down_ns", phases.tear_down.len_ns());
