@@ -373,7 +373,9 @@ impl<'a> Context<'a> {
         let is_kept = |(taken, freed): (i64, i64)| taken > 0 && (freed as f64) < FREED_SHARE * taken as f64;
         let has_cache = self.facts.run().is_some_and(|run| run.text("framework") == Some("pytorch"));
         let allocates = device.text("idle_allocate_kind") == Some("device_allocate");
-        has_cache && allocates && device.int("step_count").is_none() && counts.is_some_and(is_kept)
+        // A pass behind its warm-up finds what that took, unless the program gives it back.
+        let is_later = device.get("is_measured_pass") == Some(&FactValue::Bool(true));
+        has_cache && allocates && !is_later && device.int("step_count").is_none() && counts.is_some_and(is_kept)
     }
 
     pub(super) fn rule(&self, occurrence: &Occurrence<'_>) -> &'a RuleInfo {

@@ -173,8 +173,8 @@ impl Phases {
     }
 
     /// Of a window in which nothing repeats but a pass that the program warms up for, and measures.
-    pub fn of_measured(marks: &Marks, launches: &Launches) -> Option<Self> {
-        let range = ranges::warm_up::measured(marks, launches)?;
+    pub fn of_measured(timeline: &Timeline, marks: &Marks, launches: &Launches) -> Option<Self> {
+        let range = ranges::warm_up::measured(timeline, marks, launches)?;
         let launched = launches.within(range);
         let start = launched.iter().map(|launch| launch.start).min()?.min(range.start);
         let end = launched.iter().map(super::launches::Launch::end).max()?;

@@ -8,6 +8,7 @@ use super::{Group, Marks, UNNAMED_INSIDE_SHARE, words};
 use crate::steps::Launches;
 use crate::steps::phases::MAX_WARM_UP_STEPS;
 use crate::steps::step::{Certainty, MIN_STEP_COUNT, Steps};
+use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
 
 /// What repeats after steps that are called warm-up: the outermost range that launches nearly all of the work there.
@@ -41,7 +42,7 @@ pub(super) fn end_before(marks: &Marks, launches: &Launches, steps: &Steps) -> O
 
 /// The range of a program that measures one pass after one that it calls warm-up: both are called the same but for that word, as
 /// `warmup|forward` and `measure|forward`, and launch about as much. The later of several.
-pub(in crate::steps) fn measured(marks: &Marks, launches: &Launches) -> Option<Interval> {
+pub(in crate::steps) fn measured(timeline: &Timeline, marks: &Marks, launches: &Launches) -> Option<Interval> {
     let all = || marks.with_parts(launches);
     let warm_up: Vec<(&Group, Vec<String>)> =
         all().filter(|group| group.called.is_warm_up).map(|group| (group, without_warm_up(group))).collect();
@@ -58,11 +59,21 @@ pub(in crate::steps) fn measured(marks: &Marks, launches: &Launches) -> Option<I
         warm_up.iter().any(of)
     };
     let single = all().filter(|group| !group.called.is_warm_up).filter_map(|group| match group.hosts[..] {
-        [host] => Some((host, words(&group.called.name))),
+        [host] => Some((group, host, words(&group.called.name))),
         _ => None,
     });
-    let measured = single.filter(|(host, own)| follows(*host, own)).map(|(host, _)| host);
-    measured.max_by_key(|host| host.start)
+    let measured = single.filter(|(_, host, own)| follows(*host, own));
+    let (group, host, _) = measured.max_by_key(|(_, host, _)| host.start)?;
+    Some(innermost(timeline, group, host, launches))
+}
+
+/// Of ranges of one name within each other, the innermost that launches all: what lies around it prepares the measurement.
+fn innermost(timeline: &Timeline, group: &Group, host: Interval, launches: &Launches) -> Interval {
+    let Some(ranges) = timeline.ranges.of_thread(group.thread) else { return host };
+    let same = ranges.times.iter().zip(&ranges.label).filter(|(_, label)| **label == group.first_label);
+    let inside = same.map(|(times, _)| times).filter(|times| host.start <= times.start && times.end <= host.end);
+    let holding = inside.filter(|times| launches.count(*times) == launches.count(host));
+    holding.min_by_key(|times| times.len_ns()).unwrap_or(host)
 }
 
 /// Whether two counts of launches may be those of one pass, of which the first sets something up.

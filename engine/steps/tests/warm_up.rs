@@ -38,17 +38,21 @@ fn measured(ranges: [&str; 2], layers: [usize; 2]) -> Option<(i64, i64)> {
     let mut began = 0;
     for (range, layers) in ranges.into_iter().zip(layers) {
         program.pause(1_000);
-        began = program.host_ns;
+        // The outer range of two that are called the same clears caches as well.
         program.within(range, |program| {
             program.pause(500);
-            for layer in 0..layers {
-                program.kernel(&format!("layer{layer}"), 100);
-            }
+            began = program.host_ns;
+            program.within(range, |program| {
+                program.pause(500);
+                for layer in 0..layers {
+                    program.kernel(&format!("layer{layer}"), 100);
+                }
+            });
         });
     }
     let (timeline, ops, _) = program.steps(None);
     let launches = Launches::new(&timeline, &ops).unwrap();
-    let phases = Phases::of_measured(&Marks::new(&timeline), &launches)?;
+    let phases = Phases::of_measured(&timeline, &Marks::new(&timeline), &launches)?;
     assert_eq!((phases.steady.end, phases.certainty), (ops.window.end, Certainty::Low));
     Some((phases.steady.start, began))
 }
