@@ -140,11 +140,10 @@ impl Review {
         rules.retain(|rule| known.insert(rule.clone()));
         changes.sort_unstable();
         let gains = || advised.iter().filter_map(|(finding, _)| self.findings[*finding].gain.as_ref());
-        let unit = gains().filter_map(|gain| gain.replayed).map(|replayed| replayed.unit).next();
-        // What is claimed of a finding beside its change, such as that copies need not be made at all, holds of all as well.
+        let unit = gains().find_map(|gain| gain.replayed).map_or(GainUnit::Step, |replayed| replayed.unit);
+        // What the window holds may be more than what is played again: together they win no less than one of them may.
         let most_share = gains().map(|gain| gain.share).fold(0.0, f64::max).min(1.0);
         let ceiling_ns = all.ceiling_ns.max((most_share * step_ns as f64) as i64);
-        let unit = unit.unwrap_or(GainUnit::Step);
         Together { rules, without, changes, unit, step_ns, expected_ns: all.expected_ns, ceiling_ns }
     }
 }
