@@ -25,8 +25,8 @@ pub(super) const fn may_precede(class: ApiClass) -> bool {
 pub(super) fn usual_ns(timeline: &Timeline, classes: &[ApiClass], calls: &[u32]) -> i64 {
     let class_of = |name: u32| classes.get(name as usize).copied().unwrap_or(ApiClass::Other);
     let mut last_end = None;
-    let mut longest = 0;
-    let mut holes = Vec::with_capacity(calls.len());
+    let (mut longest, mut has_waited) = (0, false);
+    let mut holes = Holes::default();
     for call in calls {
         let Interval { start, end } = timeline.api.times.at(*call as usize);
         let class = timeline.api.name.get(*call as usize).map_or(ApiClass::Other, |name| class_of(*name));
@@ -35,21 +35,47 @@ pub(super) fn usual_ns(timeline: &Timeline, classes: &[ApiClass], calls: &[u32])
             longest = longest.max(before);
         }
         last_end = last_end.max(Some(end));
+        has_waited |= matches!(class, ApiClass::Wait(_) | ApiClass::CopyBlocking);
         // A launch within another call is that call's.
         if before >= 0 && class == ApiClass::Launch {
-            holes.push(std::mem::take(&mut longest));
+            let own = if std::mem::take(&mut has_waited) { &mut holes.after_waits } else { &mut holes.others };
+            own.push(std::mem::take(&mut longest));
         }
     }
-    usual_of(holes)
+    holes.usual_ns()
 }
 
-/// `holes` has for each launch the longest host code between it and the launch before.
+/// For each launch of a thread the longest host code between it and the launch before.
+#[derive(Default)]
+struct Holes {
+    /// Where the thread waited for the device meanwhile.
+    after_waits: Vec<i64>,
+    others: Vec<i64>,
+}
+
+impl Holes {
+    /// Where the thread does far more before the launches behind waits than before others, it works there on what it waited for: that is
+    /// not what a launch takes.
+    fn usual_ns(mut self) -> i64 {
+        let are_many = self.after_waits.len() >= LEAST_COUNT && self.others.len() >= LEAST_COUNT;
+        if !are_many || median(&mut self.after_waits) <= median(&mut self.others).saturating_mul(FACTOR) {
+            self.others.append(&mut self.after_waits);
+        }
+        usual_of(self.others)
+    }
+}
+
+/// Of some holes that are not none.
+fn median(holes: &mut [i64]) -> i64 {
+    let middle = holes.len() / 2;
+    *holes.select_nth_unstable(middle).1
+}
+
 fn usual_of(mut holes: Vec<i64>) -> i64 {
     if holes.len() < LEAST_COUNT {
         return 0;
     }
-    let middle = holes.len() / 2;
-    let median = *holes.select_nth_unstable(middle).1;
+    let median = median(&mut holes);
     let most = median.saturating_mul(FACTOR).min(MOST_NS);
     let usual = || holes.iter().filter(|hole| **hole <= most).map(|hole| *hole as f64);
     let count = usual().count() as f64;
@@ -72,6 +98,16 @@ mod tests {
         assert!((100_000..1_000_000).contains(&usual_of(about(90_000, 1_000))));
         let with_a_long_one = [about(90_000, 999), vec![175_000_000]].concat();
         assert!((100_000..1_000_000).contains(&usual_of(with_a_long_one)));
+    }
+
+    #[test]
+    fn what_comes_behind_waits_alone_is_work() {
+        let usual = |after_waits, others| Holes { after_waits, others }.usual_ns();
+        // A thread that works on what it has waited for, and then launches twice.
+        assert!(usual(about(75_000, 300), about(500, 300)) <= 5 * 500);
+        assert!(usual(about(75_000, 300), about(75_000, 300)) > 75_000, "as long before each launch");
+        assert!(usual(about(75_000, 600), Vec::new()) > 75_000, "it waits before each");
+        assert!(usual(about(75_000, 600), about(500, 49)) > 75_000, "too few");
     }
 
     #[test]
