@@ -82,7 +82,7 @@ impl Source {
 }
 
 /// Facts that hold the name of a kernel or range, of entities that are neither.
-const NAMING: [(EntityKind, &str, CodeKind); 30] = [
+const NAMING: [(EntityKind, &str, CodeKind); 33] = [
     (EntityKind::Device, "tear_down_kernel", CodeKind::Kernel),
     (EntityKind::Run, "failed_launch_range", CodeKind::Range),
     (EntityKind::Run, "main_range", CodeKind::Range),
@@ -108,11 +108,14 @@ const NAMING: [(EntityKind, &str, CodeKind); 30] = [
     (EntityKind::Device, "optimizer_main_kernel", CodeKind::Kernel),
     (EntityKind::Device, "written_attention_kernel", CodeKind::Kernel),
     (EntityKind::Device, "recomputed_kernel", CodeKind::Kernel),
+    (EntityKind::Device, "repeated_kernel", CodeKind::Kernel),
     (EntityKind::Device, "kernel_tuning_kernel", CodeKind::Kernel),
     (EntityKind::Device, "before_load_kernel", CodeKind::Kernel),
     (EntityKind::Device, "tiny_kernel_storm_kernel", CodeKind::Kernel),
     (EntityKind::Device, "underfilled_kernel", CodeKind::Kernel),
     (EntityKind::Device, "tensor_copy_kernel", CodeKind::Kernel),
+    (EntityKind::Device, "queued_behind_kernel", CodeKind::Kernel),
+    (EntityKind::Device, "queued_behind_large_kernel", CodeKind::Kernel),
 ];
 
 /// A line of the program's own code that something comes from, as facts tell it. The names are hostile.

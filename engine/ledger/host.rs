@@ -93,6 +93,11 @@ impl Calls {
         self.by_thread.get(thread as usize).map_or(&[], |calls| calls)
     }
 
+    /// The calls of the OS of a thread by start.
+    pub fn os_of_thread(&self, thread: u32) -> &[u32] {
+        self.os_by_thread.get(thread as usize).map_or(&[], |calls| calls)
+    }
+
     /// How many calls of a thread, of CUDA and of the OS, and overheads there are.
     pub(super) fn row_count(&self, thread: u32) -> usize {
         let all = [&self.by_thread, &self.os_by_thread, &self.overheads_by_thread];

@@ -63,6 +63,7 @@ mod readers {
     mod small_programs;
     mod steps_and_copies;
     mod tuned_convolutions;
+    pub(crate) mod turns;
     pub(crate) mod unused_gradients;
 }
 

@@ -141,6 +141,14 @@ pub(super) const COPIES: &[Fact] = &[
         "Whether no stream runs two of these: kernels, copies to the device, copies to the host. Absent where no kernel runs, or no copy between host and device.",
     ),
     fact(
+        "staged_copy_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "Copies of 64 KiB or more to the host after which the same thread makes a stream of another device wait for an event, and asks there for a copy of as many bytes: each once, with the first that begins after it has ended. Absent without any.",
+    ),
+    fact("staged_copy_bytes", Int, CudaApi, Extensive, "Bytes of those copies; absent without any."),
+    fact(
         "page_locking_call_count",
         Int,
         CudaApi,

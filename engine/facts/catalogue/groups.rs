@@ -4,7 +4,7 @@ use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, accounts, fact};
 use crate::ledger::Breakdown;
-use crate::timeline::Capability::{CudaApi, CudaTrace, Nvtx, Report};
+use crate::timeline::Capability::{CudaApi, CudaTrace, Nvtx, OsRuntime, Report};
 
 pub(super) const STREAM: &[Fact] = &[
     fact("number", Int, Report, Incomparable, "The stream id of the report, unique in its context."),
@@ -172,6 +172,13 @@ pub(super) const SYNC_GROUP: &[Fact] = &[
         CudaApi,
         Extensive,
         "Calls that return less than 200 us before unified memory begins to move to the host: the code after them reads what the device wrote.",
+    ),
+    fact(
+        "slept_count",
+        Int,
+        OsRuntime,
+        Extensive,
+        "Calls in which the thread sleeps in the operating system (`sem_wait`, `poll`, `pthread_cond_wait`): it does not spin, and the driver has to wake it. Absent where no calls of the operating system were recorded.",
     ),
     fact(
         "return_latency_ns",

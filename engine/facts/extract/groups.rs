@@ -2,11 +2,11 @@
 
 use super::{
     Context, DeviceContext, DevicePart, Parents, accounts, ahead, attention, between_os_calls, call_rounds, cells,
-    chains, collective_rows, collectives, communication, compiled, copies, device, filled_memory, fine_work,
+    chains, collective_rows, collectives, communication, compiled, copies, device, filled_memory, fine_work, gpu_turns,
     graph_gaps, growing, idle, kernel_tuning, kernels, late_gpus, late_host, late_starts, launched_copies, lead,
     locked_turns, metrics, nan_checks, operators, optimizer, pace, page_locked, phases, product_rows, products,
-    random_numbers, ranges, readbacks, recomputed, reduced_again, replay, round_trips, same_turns, second_derivatives,
-    sequence, set_up_rounds, shared_stream, sorts, source_lines, steps, streams, syncs, tuning, turns,
+    queued_behind,     random_numbers, ranges, readbacks, recomputed, reduced_again, replay, round_trips, same_turns, second_derivatives,
+    sequence, set_up_rounds, shared_stream, sorts, source_lines, staged_copies, steps, streams, syncs, tuning, turns,
     unused_gradients,
 };
 
@@ -41,6 +41,9 @@ fn facts_of_work(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>,
     reduced_again::extract(context, device, &mut part.device);
     same_turns::extract(context, device, &mut part.device);
     locked_turns::extract(context, device, &mut part.device);
+    gpu_turns::extract(context, device, &mut part.device);
+    staged_copies::extract(context, device, &mut part.device);
+    queued_behind::extract(context, device, &mut part.device);
     page_locked::extract(context, device, &mut part.device);
     metrics::extract(context, device, &mut part.device);
 }

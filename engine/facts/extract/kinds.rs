@@ -7,6 +7,7 @@ use foldhash::HashMap;
 
 use super::followed::Followed;
 use super::os_waits::LONG_CALL_NS;
+use super::sleeps::Sleeps;
 use super::{Context, DeviceContext};
 use crate::ledger::Activity;
 use crate::timeline::api::ApiClass;
@@ -21,6 +22,8 @@ pub(super) struct Kind {
     pub(super) activity: Activity,
     pub(super) class: ApiClass,
     pub(super) calls: Spans,
+    /// Those of them that wait for a device while the thread sleeps in the operating system.
+    pub(super) slept: Spans,
 }
 
 impl Kind {
@@ -224,16 +227,26 @@ impl OfProcess {
             of_last.push(call);
         }
         calls.extend(last.map(|last| (last, of_last)));
-        let mut kinds: Vec<Kind> = calls.into_iter().map(|(kind, calls)| Kind::new(context, kind, calls)).collect();
+        let mut sleeps = Sleeps::new(context);
+        let kinds = calls.into_iter().map(|(kind, calls)| Kind::new(context, kind, calls, &mut sleeps));
+        let mut kinds: Vec<Kind> = kinds.collect();
         kinds.sort_unstable_by_key(|kind| (kind.name, kind.activity));
         Self { kinds, waits: OnceLock::new() }
     }
 }
 
 impl Kind {
-    fn new(context: &Context<'_>, (name, activity): (NameId, Activity), calls: Vec<u32>) -> Self {
+    fn new(
+        context: &Context<'_>,
+        (name, activity): (NameId, Activity),
+        calls: Vec<u32>,
+        sleeps: &mut Sleeps<'_>,
+    ) -> Self {
         let class = context.calls.class.get(name as usize).copied().unwrap_or(ApiClass::Other);
-        Self { name, activity, class, calls: Spans::new(&context.timeline.api.times, calls) }
+        let times = &context.timeline.api.times;
+        let is_wait = matches!(class, ApiClass::Wait(_));
+        let slept = calls.iter().copied().filter(|call| is_wait && sleeps.lie_in(*call)).collect();
+        Self { name, activity, class, calls: Spans::new(times, calls), slept: Spans::new(times, slept) }
     }
 }
 
@@ -301,7 +314,7 @@ impl Waits {
 
 /// The calls of a device that wait: of each of its processes, or, where these are many, of all of them together.
 pub(super) enum DeviceWaits<'all> {
-    OfEach(Vec<&'all Waits>),
+    OfEach(Vec<(u32, &'all Waits)>),
     OfAll(Box<Waits>),
 }
 
@@ -314,7 +327,17 @@ impl DeviceWaits<'_> {
             Self::OfEach(each) => (each.as_slice(), None),
             Self::OfAll(all) => (&[][..], Some(&**all)),
         };
-        each.iter().copied().chain(all)
+        each.iter().map(|(_, waits)| *waits).chain(all)
+    }
+
+    /// Those of each process; without the process where there are too many to tell them apart.
+    pub(super) fn of_each(&self) -> impl Iterator<Item = (Option<u32>, &Waits)> {
+        let (each, all) = match self {
+            Self::OfEach(each) => (each.as_slice(), None),
+            Self::OfAll(all) => (&[][..], Some(&**all)),
+        };
+        let all = all.map(|waits| (None, waits));
+        each.iter().map(|(process, waits)| (Some(*process), *waits)).chain(all)
     }
 }
 
@@ -332,13 +355,13 @@ impl DeviceContext {
     /// Their calls that wait.
     pub(super) fn waits<'all>(&self, context: &'all Context<'_>) -> DeviceWaits<'all> {
         let of_process = |process: &u32| context.call_kinds().get(*process as usize);
-        let known = self.processes.iter().filter_map(of_process);
+        let known = self.processes.iter().filter_map(|process| Some((*process, of_process(process)?)));
         if self.processes.len() > MANY_PROCESSES {
-            let kinds = known.flat_map(|process| &process.kinds);
+            let kinds = known.flat_map(|(_, process)| &process.kinds);
             return DeviceWaits::OfAll(Box::new(Waits::new(context, kinds)));
         }
         let waits = |process: &'all OfProcess| process.waits.get_or_init(|| Waits::new(context, process.kinds.iter()));
-        DeviceWaits::OfEach(known.map(waits).collect())
+        DeviceWaits::OfEach(known.map(|(process, kinds)| (process, waits(kinds))).collect())
     }
 }
 

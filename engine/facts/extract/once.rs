@@ -11,7 +11,9 @@ use super::optimizer::OptimizerSteps;
 use super::os_waits::{self, OsWaits, WaitsForOthers};
 use super::ranges::NameOrder;
 use super::stats::Durations;
-use super::{Context, DeviceContext, between_os_calls, kinds, late_gpus, lives, locked_turns, optimizer, ranges};
+use super::{
+    Context, DeviceContext, between_os_calls, kinds, late_gpus, lives, locked_turns, optimizer, ranges, staged_copies,
+};
 use crate::ledger::{Op, OpKind};
 use crate::timeline::columns::KernelShape;
 use crate::timeline::interval::Interval;
@@ -38,6 +40,7 @@ pub(super) struct OfRecording {
     /// Of the threads that were asked for last: mostly the same ones launch the work of all devices.
     device_waits: Mutex<Option<(Vec<u32>, DeviceWaits)>>,
     locks: OnceLock<Vec<u32>>,
+    staged_copies: OnceLock<staged_copies::ByDevice>,
     /// By process.
     lives: OnceLock<Vec<Option<Interval>>>,
     os_waits: OnceLock<OsWaits>,
@@ -170,6 +173,11 @@ impl Context<'_> {
     /// The calls of the OS that ask for a lock: see [`locked_turns::locks`].
     pub(super) fn locks(&self) -> &[u32] {
         self.once.locks.get_or_init(|| locked_turns::locks(self))
+    }
+
+    /// Copies to the host that are followed by others to another device: see [`staged_copies::by_device`].
+    pub(super) fn staged_copies(&self) -> &staged_copies::ByDevice {
+        self.once.staged_copies.get_or_init(|| staged_copies::by_device(self))
     }
 
     /// Whether steps of optimizers launch work of any device: see [`optimizer::launch_work`].

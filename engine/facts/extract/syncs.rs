@@ -20,6 +20,8 @@ struct Waits {
     busy_ns: i64,
     /// Those right before memory that moves to the host.
     read_after_count: i64,
+    /// Those in which the thread sleeps in the operating system.
+    slept_count: i64,
 }
 
 /// Memory that begins to move to the host so soon after a wait is read by the code after it.
@@ -65,6 +67,9 @@ fn set(context: &Context<'_>, device: &DeviceContext, wait: Wait, waits: &Waits,
     entity.set("call_ns", waits.call_ns);
     entity.set("call_busy_ns", waits.busy_ns);
     entity.set("read_after_count", waits.read_after_count);
+    if !context.timeline.os_calls.times.is_empty() {
+        entity.set("slept_count", waits.slept_count);
+    }
     let drained = device.idle().drained.get(&(process, Account::AfterSync, name)).copied().unwrap_or_default();
     drain(entity, drained, device.overlap_ceiling());
 }
@@ -91,6 +96,7 @@ fn waits(context: &Context<'_>, device: &DeviceContext, process: u32, reads: &[i
         waits.call_ns = waits.call_ns.saturating_add(kind.calls.inside_ns(times, window));
         waits.busy_ns = waits.busy_ns.saturating_add(kind.calls.beside_ns(times, window, &device.tally.busy));
         waits.read_after_count += kind.calls.ended_count(times, before_reads(reads, window));
+        waits.slept_count += kind.slept.count(times, window);
     }
     groups
 }

@@ -113,10 +113,16 @@ impl Part {
     }
 }
 
-/// Calls of the threads of a device that keep streams apart.
+/// Calls that keep streams apart, of each process of a device.
 struct Calls<'all> {
-    waits: Vec<Starts<'all>>,
-    event_waits: Vec<Starts<'all>>,
+    of_each: Vec<OfProcess<'all>>,
+}
+
+/// Those of one process, or of any where these were not told apart: no other one's keep its streams apart.
+struct OfProcess<'all> {
+    process: Option<u32>,
+    waits: Starts<'all>,
+    event_waits: Starts<'all>,
 }
 
 /// When the calls of a list that lie in the window begin, by time: those that begin before it, and the others, which most GPUs share.
@@ -144,10 +150,12 @@ impl<'all> Starts<'all> {
 impl<'all> Calls<'all> {
     fn new(timeline: &'all Timeline, device: &DeviceContext, waits: &'all DeviceWaits<'all>) -> Self {
         let starts = |calls: &'all [u32]| Starts::new(&timeline.api.times, calls, device.window());
-        Self {
-            waits: waits.lists().map(|waits| starts(&waits.for_device)).collect(),
-            event_waits: waits.lists().map(|waits| starts(&waits.of_streams)).collect(),
-        }
+        let of_each = waits.of_each().map(|(process, waits)| OfProcess {
+            process,
+            waits: starts(&waits.for_device),
+            event_waits: starts(&waits.of_streams),
+        });
+        Self { of_each: of_each.collect() }
     }
 
     /// What keeps one part behind another; `legacy` where an operation of the legacy default stream lies between them, with the call of
@@ -171,16 +179,17 @@ impl<'all> Calls<'all> {
         }
     }
 
-    /// What stands between the calls that asked for two operations.
+    /// What stands between the calls that asked for two operations of one process.
     fn between(&self, timeline: &Timeline, first: Op, second: Op) -> Cause {
         let at = |op: Op| op.call(timeline).map(|call| timeline.api.times.start(call as usize));
         let (Some(from), Some(to)) = (at(first), at(second)) else { return Cause::Unknown };
-        let any = |calls: &[Starts<'_>]| calls.iter().any(|starts| starts.any(from, to));
-        match (any(&self.waits), any(&self.event_waits)) {
-            (true, _) => Cause::HostWait,
-            (false, true) => Cause::Event,
-            _ => Cause::Unknown,
+        let process = timeline.process_of_stream(second.stream(timeline));
+        let is_own = |own: &&OfProcess<'_>| own.process.is_none_or(|of| of == process) || process == NONE;
+        let own = || self.of_each.iter().filter(is_own);
+        if own().any(|own| own.waits.any(from, to)) {
+            return Cause::HostWait;
         }
+        if own().any(|own| own.event_waits.any(from, to)) { Cause::Event } else { Cause::Unknown }
     }
 }
 
@@ -301,6 +310,30 @@ impl ByCause {
     }
 }
 
+/// Operations of the legacy default stream of each process since the last of another stream: when, by order, with the call of a copy of
+/// that stream to the device.
+#[derive(Default)]
+struct Legacy {
+    of_each: HashMap<u32, (usize, Option<Interval>)>,
+    since: usize,
+}
+
+impl Legacy {
+    fn add(&mut self, timeline: &Timeline, op: Op, order: usize) {
+        let upload = upload_call(timeline, op);
+        let process = timeline.process_of_stream(op.stream(timeline));
+        let known = self.of_each.entry(process).or_insert((order, None));
+        let before = known.1.filter(|_| known.0 >= self.since);
+        *known = (order, upload.or(before));
+    }
+
+    /// Those of the process of a stream, if there were any.
+    fn of(&self, timeline: &Timeline, stream: u32) -> Option<Option<Interval>> {
+        let known = self.of_each.get(&timeline.process_of_stream(stream));
+        known.filter(|(order, _)| *order >= self.since).map(|(_, upload)| *upload)
+    }
+}
+
 /// Whether two parts are known to be of different processes: no wait of a thread keeps these apart.
 fn are_of_processes(timeline: &Timeline, first: Part, second: Part) -> bool {
     let [first, second] = [first, second].map(|part| timeline.process_of_stream(part.stream));
@@ -339,14 +372,13 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let waits = device.waits(context);
     let calls = Calls::new(timeline, device, &waits);
     let mut group = Group::default();
-    let (mut has_legacy_between, mut legacy_upload, mut busy_until) = (false, None, i64::MIN);
+    let (mut legacy, mut busy_until) = (Legacy::default(), i64::MIN);
     let mut all_until = i64::MAX;
-    for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
+    for (order, op) in device.ops.in_window().filter(|op| op.kind != OpKind::Migration).enumerate() {
         let idle_ns = op.start.saturating_sub(all_until).max(0);
         all_until = op.end.max(if all_until == i64::MAX { op.end } else { all_until });
         if kind(timeline, op.stream(timeline)) == Some(StreamKind::Default) {
-            has_legacy_between = true;
-            legacy_upload = upload_call(timeline, op).or(legacy_upload);
+            legacy.add(timeline, op, order);
             continue;
         }
         // What runs beside something else takes no turns.
@@ -358,8 +390,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         busy_until = busy_until.max(op.end);
         let Some(part) = Part::of(timeline, op).filter(|_| !is_beside) else { continue };
         let last = group.parts.last().copied();
-        let legacy = has_legacy_between.then_some(legacy_upload);
-        let cause = last.map_or(Cause::Unknown, |last| calls.cause(timeline, (last, part), legacy));
+        let own_legacy = legacy.of(timeline, part.stream);
+        let cause = last.map_or(Cause::Unknown, |last| calls.cause(timeline, (last, part), own_legacy));
         // What the host asks for after it has waited may need what it waited for.
         let is_of_run = cause != Cause::HostWait && group.goes_on(part, sm_count);
         if !is_of_run {
@@ -373,7 +405,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
             }
             group.parts.push(part);
         }
-        (has_legacy_between, legacy_upload) = (false, None);
+        legacy.since = order;
     }
     turns.add(timeline, &group);
     turns.set(facts);

@@ -16,7 +16,7 @@ use crate::readers::kineto_recomputed::of_several_losses;
 use crate::readers::ncu::with_constants;
 use crate::readers::reduced_again::reduced_each_pass;
 use crate::readers::unused_gradients::frozen;
-use crate::readers::{self, host_turns};
+use crate::readers::{self, host_turns, turns};
 use crate::replays::along::{choices, matrices, sorting};
 use crate::replays::typical::of_two_sizes;
 use crate::support::analysis::{facts, facts_of, try_timeline};
@@ -360,12 +360,18 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&of_trace(&trace::casting_trace(6))));
     set.extend(names_in(&of_trace(&pieces("aten::upsample_bilinear2d"))));
     set.extend(names_in(&of_trace(&host_turns::nan_checks(&["aten::isnan", "aten::item"]))));
-    let (turns, reads) = (host_turns::two_threads_in_steps(), host_turns::small_reads(2));
+    let (locked, reads) = (host_turns::two_threads_in_steps(), host_turns::small_reads(2));
     set.extend(names_in(&of_trace(&trace::checkpointed_trace(4, "TanhBackwardBackward0", &[]))));
     let (pages, tried) = (host_turns::locked_pages("pinned"), host_turns::tried_first(1));
-    let programs = [turns, reads, pages, tried, host_turns::pool_rounds(1), of_two_sizes(400, 30)];
+    let programs = [locked, reads, pages, tried, host_turns::pool_rounds(1), of_two_sizes(400, 30)];
     let programs = programs.map(|threads| host_turns::program(&threads));
-    for program in programs.into_iter().chain([host_turns::random_numbers()]) {
+    let exact = [
+        turns::gpus_in_turns(0),
+        turns::staged("cudaStreamWaitEvent", 1 << 20),
+        turns::behind_blocks(10, "cudaEventRecord"),
+        turns::sleeping("sem_wait"),
+    ];
+    for program in programs.into_iter().chain([host_turns::random_numbers()]).chain(exact) {
         let folder = temp::folder();
         let path = folder.path().join("run.sqlite");
         program.write(SchemaVersion::Nsys2025, &path);
