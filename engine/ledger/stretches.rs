@@ -6,8 +6,10 @@ use foldhash::HashMap;
 
 use super::accounts::Account;
 use super::idle::{BesideCopies, Copies, IdleReading, Stretch, ordinary_spacing_ns};
+use super::in_operators::InOperators;
 use super::ops::{DeviceOps, OpKind, OpRef};
 use super::queries::{Guess, MOST_BETWEEN_FAULTS_NS, Queries, Query};
+use crate::timeline::columns::HostMemory;
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
 
@@ -16,6 +18,7 @@ pub struct Stretches<'all> {
     timeline: &'all Timeline,
     /// The busiest thread of each process.
     busiest: &'all HashMap<u32, u32>,
+    in_operators: &'all InOperators<'all>,
     reading: IdleReading,
     queries: Vec<(u32, Queries)>,
     /// The index of each thread in `queries`.
@@ -50,10 +53,15 @@ impl Unread {
 
 impl<'all> Stretches<'all> {
     /// Without any yet; `busiest` is the busiest thread of each process.
-    pub fn new(timeline: &'all Timeline, busiest: &'all HashMap<u32, u32>) -> Self {
+    pub fn new(
+        timeline: &'all Timeline,
+        busiest: &'all HashMap<u32, u32>,
+        in_operators: &'all InOperators<'all>,
+    ) -> Self {
         Self {
             timeline,
             busiest,
+            in_operators,
             reading: IdleReading::default(),
             queries: Vec::new(),
             index_of: HashMap::default(),
@@ -134,15 +142,24 @@ impl<'all> Stretches<'all> {
         }
     }
 
-    /// What no call asked for is read on the busiest thread of its process, where it can be known.
+    /// The thread that what no call asked for is read on: the busiest of its process, where it can be known. Where calls are lacking,
+    /// that of a copy of pageable memory: the only one that is in an operator as it begins. Other work may have been launched long before.
+    fn guessed_thread(&self, next: OpRef, begin: i64) -> Option<u32> {
+        let process = self.timeline.process_of_stream(next.stream(self.timeline));
+        if self.timeline.lacks_calls {
+            let memory = self.timeline.copies.host_memory.get(next.index as usize);
+            if next.kind != OpKind::Copy || memory != Some(&HostMemory::Pageable) {
+                return None;
+            }
+            return self.in_operators.thread_at(self.timeline, process, begin);
+        }
+        let only = || (self.busiest.len() == 1).then(|| self.busiest.values().next()).flatten();
+        self.busiest.get(&process).or_else(|| if process == NONE { only() } else { None }).copied()
+    }
+
     fn guess(&mut self, stretch: Stretch) -> Option<(u32, Query)> {
-        let next = stretch.next.filter(|_| !self.timeline.lacks_calls);
-        let process = next.map(|op| self.timeline.process_of_stream(op.stream(self.timeline)));
-        let thread = process.and_then(|process| {
-            let only = || (self.busiest.len() == 1).then(|| self.busiest.values().next()).flatten();
-            self.busiest.get(&process).or_else(|| if process == NONE { only() } else { None }).copied()
-        });
-        let Some(thread) = thread else {
+        let next = stretch.next;
+        let Some(thread) = next.and_then(|op| self.guessed_thread(op, stretch.interval.end)) else {
             self.reading.book_unknown(stretch.interval, stretch.interval);
             return None;
         };

@@ -22,7 +22,7 @@ pub(super) const DETAIL: &[Fact] = &[
         Int,
         CudaApi,
         OneTime,
-        "Idle time whose ending operation has no API call in the report, read on the process's busiest API thread instead.",
+        "Idle time whose ending operation has no API call in the report, read on the process's busiest API thread instead; in a trace of PyTorch, which may lack calls, before copies of pageable memory alone, on the only thread that is in an operator as one begins.",
     ),
     fact(
         "omitted_entity_count",

@@ -5,9 +5,9 @@ use super::{
     chains, collective_rows, collectives, communication, compiled, copies, device, filled_memory, fine_work, gpu_turns,
     graph_gaps, growing, idle, kernel_tuning, kernels, late_gpus, late_host, late_starts, launched_copies, lead,
     locked_turns, metrics, nan_checks, operators, optimizer, pace, page_locked, phases, product_rows, products,
-    queued_behind,     random_numbers, ranges, readbacks, recomputed, reduced_again, replay, round_trips, same_turns, second_derivatives,
-    sequence, set_up_rounds, shared_stream, sorts, source_lines, staged_copies, steps, streams, syncs, tuning, turns,
-    unused_gradients,
+    queued_behind, random_numbers, ranges, readbacks, recomputed, reduced_again, replay, round_trips, same_turns,
+    second_derivatives, sequence, set_up_rounds, shared_stream, sorts, source_lines, staged_copies, steps, streams,
+    syncs, tuning, turns, unused_gradients,
 };
 
 /// Extracts a group of a device's facts.

@@ -117,7 +117,7 @@ use std::sync::OnceLock;
 use crate::facts::EntityKind;
 use crate::facts::store::Facts;
 use crate::ledger::walk::{self, IdleDevice};
-use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Op, OpKind, Scope, Unread};
+use crate::ledger::{Account, Calls, DeviceOps, IdleReading, InOperators, Op, OpKind, Scope, Unread};
 use crate::limits::{MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::parallel::{self, Threads};
 use crate::replay::{Change, InTurn};
@@ -363,8 +363,14 @@ impl<'timeline> Context<'timeline> {
         let mut told = parallel::both(threads, lay_out, tell).1?;
         let launch_shapes = LaunchShapes::new(timeline);
         let within = threads.within(threads.for_devices().at_most(ops.len()));
-        let work =
-            PassWork { timeline, calls: &calls, launch_shapes: &launch_shapes, busiest: &busiest, threads: within };
+        let work = PassWork {
+            timeline,
+            calls: &calls,
+            launch_shapes: &launch_shapes,
+            busiest: &busiest,
+            in_operators: &InOperators::new(&calls),
+            threads: within,
+        };
         phases::add_before(&work, &mut ops, &mut told);
         let passes = parallel::map(threads.for_devices(), &ops, |ops| DevicePass::new(&work, ops));
         let (unread, passes): (Vec<Unread>, Vec<DevicePass>) = passes.into_iter().unzip();

@@ -6,7 +6,7 @@ use super::launch_shapes::LaunchShapes;
 use super::processes;
 use super::storms::Storms;
 use super::tally::{Measure, Tally};
-use crate::ledger::{Calls, DeviceOps, Stretches, Unread, callers, sweep};
+use crate::ledger::{Calls, DeviceOps, InOperators, Stretches, Unread, callers, sweep};
 use crate::parallel::{self, Threads};
 use crate::timeline::Timeline;
 
@@ -17,6 +17,7 @@ pub(super) struct PassWork<'all> {
     pub(super) launch_shapes: &'all LaunchShapes,
     /// The busiest thread of each process.
     pub(super) busiest: &'all HashMap<u32, u32>,
+    pub(super) in_operators: &'all InOperators<'all>,
     pub(super) threads: Threads,
 }
 
@@ -32,10 +33,10 @@ pub(super) struct DevicePass {
 
 impl DevicePass {
     pub(super) fn new(work: &PassWork<'_>, ops: &DeviceOps) -> (Unread, Self) {
-        let PassWork { timeline, calls, launch_shapes, busiest, threads } = *work;
+        let PassWork { timeline, calls, launch_shapes, busiest, in_operators, threads } = *work;
         let measure = Measure::new(timeline, launch_shapes, ops);
         let tally_part = |part| {
-            let mut stretches = Stretches::new(timeline, busiest);
+            let mut stretches = Stretches::new(timeline, busiest, in_operators);
             (measure.part(part, |stretch| stretches.add(stretch)), stretches)
         };
         let (parts, (storms, main_thread, processes)) = parallel::both(

@@ -56,6 +56,35 @@ fn idle_time_before_work_that_nothing_launched_is_unknown() {
     assert_eq!(device(&facts, "idle_unknown_ns"), 47_625);
 }
 
+#[test]
+fn idle_time_before_a_pageable_copy_that_nothing_asked_for_is_read_where_one_thread_is_in_an_operator() {
+    let late =
+        trace(6, Today).replace(r#""ts": 1340, "dur": 25, "args": {"correlation": 8}"#, r#""ts": 1340, "dur": 5"#);
+    let within = |threads: &[(i64, i64)], text: &str| {
+        let operators = threads.iter().map(|(thread, end)| {
+            let (head, length) = (r#"{"ph": "X", "cat": "cpu_op", "name": "aten::_fft_c2c", "pid": 99"#, end - 1_330);
+            format!(r#"{head}, "tid": "{thread}", "ts": 1330, "dur": {length}}},"#)
+        });
+        let operators = format!("\"traceEvents\": [{}", operators.collect::<String>());
+        let facts = facts(text.replace("\"traceEvents\": [", &operators));
+        ["idle_unknown_ns", "idle_uncorrelated_ns"].map(|name| device(&facts, name))
+    };
+    // From the kernel to the copy at 1,350.5.
+    let (unknown, read) = ([12_125, 0], [0, 12_125]);
+    assert_eq!(within(&[], &late), unknown);
+    assert_eq!(within(&[(99, 1_360)], &late), read);
+    assert_eq!(within(&[(98, 1_360)], &late), unknown, "a thread without calls");
+    assert_eq!(within(&[(99, 1_350)], &late), unknown, "it has ended");
+    assert_eq!(within(&[(98, 1_360), (99, 1_360)], &late), unknown, "either may have asked for it");
+    let waiting = late.replace(r#""ts": 1340, "dur": 5"#, r#""ts": 1340, "dur": 15"#);
+    assert_eq!(within(&[(99, 1_360)], &waiting), unknown, "it is in a call");
+    assert_eq!(
+        within(&[(99, 1_360)], &late.replace("Pageable", "Pinned")),
+        unknown,
+        "it may have been asked for long before"
+    );
+}
+
 /// A trace without some of its kernels, whose launches are there.
 pub(super) fn without_kernels(steps: i64, lost: std::ops::Range<i64>) -> String {
     let text = trace(steps, Today);
