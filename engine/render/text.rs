@@ -379,7 +379,9 @@ fn window(device: &DeviceReview) -> String {
         words.push_str(&format!(
             " Gains are of a {of} of {}, {played}{}.",
             duration(step.step_ns),
-            step.recorded_step_ns.map_or("", |_| ", with an estimate of what recording costs taken off")
+            step.recorded_step_ns.map_or_else(String::new, |recorded_ns| {
+                format!(": {} as recorded, less a guess at what recording costs", duration(recorded_ns))
+            })
         ));
         if step.is_of_graph_kernels {
             words.push_str(&format!(
