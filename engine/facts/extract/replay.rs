@@ -55,7 +55,7 @@ pub struct Predicted {
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
     let steps = steps::steady(device);
     let told = |replay: &Bounded<'_, '_>| {
-        set(replay, &mut part.device);
+        set(replay, has_slow_steps_of_same_work(device, steps), &mut part.device);
         replay.alike()
     };
     let played = played(context, device, steps, told);
@@ -88,7 +88,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, _: &Parents
     }
 }
 
-fn set(replay: &Bounded<'_, '_>, facts: &mut Entity) {
+fn set(replay: &Bounded<'_, '_>, is_slow_by_itself: bool, facts: &mut Entity) {
     facts.set("replay_step_ns", replay.step_ns());
     facts.set("replay_least_step_ns", replay.least_step_ns());
     facts.set("replay_most_step_ns", replay.most_step_ns());
@@ -110,10 +110,29 @@ fn set(replay: &Bounded<'_, '_>, facts: &mut Entity) {
             continue;
         }
         let gain = replay.gain(&[*change]);
-        let expected_ns = beyond(replay, *change, gain.expected_ns);
+        let mut expected_ns = beyond(replay, *change, gain.expected_ns);
+        if *change == Change::Graph && is_slow_by_itself {
+            expected_ns = expected_ns.min(beyond_steady(replay, *change));
+        }
         facts.set(change.expected_fact(), expected_ns);
         facts.set(change.ceiling_fact(), gain.ceiling_ns);
     }
+}
+
+/// Steps that launch so many as the others do the same work.
+const SAME_WORK_SHARE: f64 = 0.98;
+
+/// Whether some steps are slower than others that launch as much: what makes them so is no price of launching.
+fn has_slow_steps_of_same_work(device: &DeviceContext, steps: &[Step]) -> bool {
+    let counts = || steps.iter().map(|step| step.launch_count);
+    let (Some(least), Some(most)) = (counts().min(), counts().max()) else { return false };
+    device.told.slow_steps.parts().len() > 0 && f64::from(least) >= SAME_WORK_SHARE * f64::from(most)
+}
+
+/// What is expected of a change in steps of which each takes as long as the median one.
+fn beyond_steady(replay: &Bounded<'_, '_>, change: Change) -> i64 {
+    let steady_ns = replay.expected_ns(&[Change::SteadySteps]);
+    (replay.expected_ns(&[Change::SteadySteps, change]) - steady_ns).max(0)
 }
 
 /// Changes that hide what others take away: a host that launches in no time has time for its batches, and makes up for what it
