@@ -50,6 +50,9 @@ pub struct Calls {
     pub(crate) layout_count: std::sync::atomic::AtomicUsize,
 }
 
+/// A call within others, at most: one that began further back has ended.
+const MOST_NESTED_CALLS: usize = 4;
+
 impl Calls {
     /// Of a timeline.
     pub fn new(timeline: &Timeline) -> Self {
@@ -91,6 +94,14 @@ impl Calls {
     /// The calls of a thread by start.
     pub fn of_thread(&self, thread: u32) -> &[u32] {
         self.by_thread.get(thread as usize).map_or(&[], |calls| calls)
+    }
+
+    /// Whether a thread is in a recorded call at a moment.
+    pub fn is_in_call(&self, timeline: &Timeline, thread: u32, moment: i64) -> bool {
+        let calls = self.of_thread(thread);
+        let begun = calls.partition_point(|call| timeline.api.times.start(*call as usize) <= moment);
+        let last = calls.get(..begun).unwrap_or_default().iter().rev().take(MOST_NESTED_CALLS);
+        last.map(|call| timeline.api.times.end(*call as usize)).any(|end| end > moment)
     }
 
     /// The calls of the OS of a thread by start.

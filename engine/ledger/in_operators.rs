@@ -12,9 +12,6 @@ use crate::timeline::{NONE, ThreadRanges, Timeline};
 /// With more threads in operators they are not held against each other.
 const MOST_THREADS: usize = 16;
 
-/// A call within others, at most: one that began further back has ended.
-const MOST_NESTED_CALLS: usize = 4;
-
 /// When the threads of a recording are in operators of its framework: found once, for who asks.
 pub struct InOperators<'all> {
     calls: &'all Calls,
@@ -37,14 +34,7 @@ impl<'all> InOperators<'all> {
         let is_only = within.next().is_none();
         // Of a thread without calls nothing tells what it does.
         let is_known = !self.calls.of_thread(*thread).is_empty();
-        (is_only && is_known && !self.is_in_call(timeline, *thread, moment)).then_some(*thread)
-    }
-
-    fn is_in_call(&self, timeline: &Timeline, thread: u32, moment: i64) -> bool {
-        let calls = self.calls.of_thread(thread);
-        let begun = calls.partition_point(|call| timeline.api.times.start(*call as usize) <= moment);
-        let last = calls.get(..begun).unwrap_or_default().iter().rev().take(MOST_NESTED_CALLS);
-        last.map(|call| timeline.api.times.end(*call as usize)).any(|end| end > moment)
+        (is_only && is_known && !self.calls.is_in_call(timeline, *thread, moment)).then_some(*thread)
     }
 }
 

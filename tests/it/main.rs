@@ -44,7 +44,7 @@ mod readers {
     mod damaged_traces;
     mod fixtures;
     pub(crate) mod host_turns;
-    mod kineto;
+    pub(crate) mod kineto;
     pub(crate) mod kineto_held;
     pub(crate) mod kineto_operators;
     mod kineto_pages;

@@ -141,6 +141,21 @@ pub(super) const COPIES: &[Fact] = &[
         "Whether no stream runs two of these: kernels, copies to the device, copies to the host. Absent where no kernel runs, or no copy between host and device.",
     ),
     fact(
+        "uncalled_copy_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "Copies from or to pageable memory in a trace of PyTorch that no recorded call asked for, before which the device is idle, and that begin while one thread alone is in an operator, and in no recorded call. Absent, as what follows, without any.",
+    ),
+    fact("uncalled_copy_idle_ns", Int, CudaApi, ExtensiveWithGaps, "For how long the device is idle before them."),
+    fact(
+        "uncalled_copy_operator",
+        Text,
+        CudaApi,
+        Incomparable,
+        "The innermost operator that most of that time lies in.",
+    ),
+    fact(
         "staged_copy_count",
         Int,
         CudaApi,

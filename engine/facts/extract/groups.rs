@@ -7,7 +7,7 @@ use super::{
     locked_turns, metrics, nan_checks, operators, optimizer, pace, page_locked, phases, product_rows, products,
     queued_behind, random_numbers, ranges, readbacks, recomputed, reduced_again, replay, round_trips, same_turns,
     second_derivatives, sequence, set_up_rounds, shared_stream, sorts, source_lines, staged_copies, steps, streams,
-    syncs, tuning, turns, unused_gradients,
+    syncs, tuning, turns, uncalled_copies, unused_gradients,
 };
 
 /// Extracts a group of a device's facts.
@@ -44,6 +44,7 @@ fn facts_of_work(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>,
     gpu_turns::extract(context, device, &mut part.device);
     staged_copies::extract(context, device, &mut part.device);
     queued_behind::extract(context, device, &mut part.device);
+    uncalled_copies::extract(context, device, &mut part.device);
     page_locked::extract(context, device, &mut part.device);
     metrics::extract(context, device, &mut part.device);
 }

@@ -107,6 +107,7 @@ mod torn_down;
 mod tried;
 mod tuning;
 mod turns;
+mod uncalled_copies;
 mod unused_gradients;
 mod widths;
 mod without_gpu;

@@ -16,7 +16,7 @@ use crate::readers::kineto_recomputed::of_several_losses;
 use crate::readers::ncu::with_constants;
 use crate::readers::reduced_again::reduced_each_pass;
 use crate::readers::unused_gradients::frozen;
-use crate::readers::{self, host_turns, turns};
+use crate::readers::{self, host_turns, kineto, turns};
 use crate::replays::along::{choices, matrices, sorting};
 use crate::replays::typical::of_two_sizes;
 use crate::support::analysis::{facts, facts_of, try_timeline};
@@ -358,6 +358,7 @@ fn every_fact_of_the_catalogue_is_set() {
         set.extend(names_in(&of_trace(&text)));
     }
     set.extend(names_in(&of_trace(&trace::casting_trace(6))));
+    set.extend(names_in(&of_trace(&kineto::in_operators(&[(99, 1_360)], &kineto::without_a_call()))));
     set.extend(names_in(&of_trace(&pieces("aten::upsample_bilinear2d"))));
     set.extend(names_in(&of_trace(&host_turns::nan_checks(&["aten::isnan", "aten::item"]))));
     let (locked, reads) = (host_turns::two_threads_in_steps(), host_turns::small_reads(2));

@@ -56,18 +56,30 @@ fn idle_time_before_work_that_nothing_launched_is_unknown() {
     assert_eq!(device(&facts, "idle_unknown_ns"), 47_625);
 }
 
+/// A trace whose fourth copy no recorded call asked for.
+pub(crate) fn without_a_call() -> String {
+    trace(6, Today).replace(r#""ts": 1340, "dur": 25, "args": {"correlation": 8}"#, r#""ts": 1340, "dur": 5"#)
+}
+
+/// With operators of these threads from 1,330 to these moments.
+pub(crate) fn in_operators(threads: &[(i64, i64)], text: &str) -> String {
+    let operators = threads.iter().map(|(thread, end)| {
+        let (head, length) = (r#"{"ph": "X", "cat": "cpu_op", "name": "aten::_fft_c2c", "pid": 99"#, end - 1_330);
+        format!(r#"{head}, "tid": "{thread}", "ts": 1330, "dur": {length}}},"#)
+    });
+    text.replace("\"traceEvents\": [", &format!("\"traceEvents\": [{}", operators.collect::<String>()))
+}
+
 #[test]
 fn idle_time_before_a_pageable_copy_that_nothing_asked_for_is_read_where_one_thread_is_in_an_operator() {
-    let late =
-        trace(6, Today).replace(r#""ts": 1340, "dur": 25, "args": {"correlation": 8}"#, r#""ts": 1340, "dur": 5"#);
+    let late = without_a_call();
     let within = |threads: &[(i64, i64)], text: &str| {
-        let operators = threads.iter().map(|(thread, end)| {
-            let (head, length) = (r#"{"ph": "X", "cat": "cpu_op", "name": "aten::_fft_c2c", "pid": 99"#, end - 1_330);
-            format!(r#"{head}, "tid": "{thread}", "ts": 1330, "dur": {length}}},"#)
-        });
-        let operators = format!("\"traceEvents\": [{}", operators.collect::<String>());
-        let facts = facts(text.replace("\"traceEvents\": [", &operators));
-        ["idle_unknown_ns", "idle_uncorrelated_ns"].map(|name| device(&facts, name))
+        let facts = facts(in_operators(threads, text));
+        let (_, found) = facts.of_kind(EntityKind::Device).next().unwrap();
+        let told = ["idle_unknown_ns", "idle_uncorrelated_ns"].map(|name| device(&facts, name));
+        assert_eq!(found.text("uncalled_copy_operator"), (told[1] > 0).then_some("aten::_fft_c2c"));
+        assert_eq!(found.int("uncalled_copy_idle_ns"), Some(told[1]).filter(|ns| *ns > 0));
+        told
     };
     // From the kernel to the copy at 1,350.5.
     let (unknown, read) = ([12_125, 0], [0, 12_125]);
