@@ -429,15 +429,6 @@ impl<'facts> Outside<'facts> {
         self.device.get("does_outside_call_load") == Some(&FactValue::Bool(true))
     }
 
-    /// What to say of unified memory that the host reads back, where that takes much of the time in its code.
-    fn pages(&self, host_ns: i64) -> String {
-        let pages_ns =
-            self.device.int("last_pages_ns").filter(|ns| ns.saturating_mul(2) >= host_ns && *ns <= self.own_ns());
-        pages_ns.map_or_else(String::new, |ns| {
-            format!("; for {} of it pages of unified memory still move back to the host", duration(ns))
-        })
-    }
-
     /// What holds it, as far as the recording tells; and how long that takes where it is to be looked at first.
     fn in_short(&self) -> (Sentence, Option<i64>) {
         let place = match self.device.int("pause_ns") {
@@ -477,7 +468,7 @@ impl<'facts> Outside<'facts> {
             _ if let Some(ns) = self.pins() => (pins(ns), Some(ns)),
             (_, Some((call, ns)), ..) => (of_it(ns, "").code(call), Some(ns)),
             (_, _, Some(host), call) if call.is_none_or(|(_, ns)| ns <= host) => {
-                (of_it(host, "").sentence(&self.host_code()).own(&self.pages(host)), Some(host))
+                (of_it(host, "").sentence(&self.host_code()), Some(host))
             }
             (.., Some((call, ns))) if memory_call(call) == MemoryCall::HostPin && !self.does_call_set_up() => {
                 (of_it(ns, "").code(call).own(", which locks pages of the host"), Some(ns))
