@@ -1,7 +1,7 @@
 //! Facts of a device that the names of its kernels tell of tensors: products, copies into another type or layout, attention.
 
 use super::FactType::{Bool, Int, Text};
-use super::Scaling::{Extensive, Incomparable};
+use super::Scaling::{Extensive, Incomparable, Intensive};
 use super::{Fact, fact};
 use crate::timeline::Capability::{CudaTrace, Nvtx, TensorShapes};
 
@@ -17,7 +17,7 @@ pub(super) const TENSORS: &[Fact] = &[
         "fp32_product_kernel_count",
         Int,
         CudaTrace,
-        Incomparable,
+        Intensive,
         "Kernels that multiply matrices in plain fp32, by their names.",
     ),
     fact(
@@ -31,7 +31,7 @@ pub(super) const TENSORS: &[Fact] = &[
         "narrow_product_kernel_count",
         Int,
         CudaTrace,
-        Incomparable,
+        Intensive,
         "Kernels that multiply matrices, by their names, and whose names tell neither fp32 nor TF32 nor fp64.",
     ),
     fact(
