@@ -437,16 +437,17 @@ pub(super) const TURNS: &[Fact] = &[
     fact(
         "process_turn_count",
         Int,
-        DeviceInfo,
+        CudaApi,
         Extensive,
-        "How often kernels of one process come after kernels of another, and the device has room for both at once.",
+        "How often a kernel of one process had been launched before an operation of another process ended, and began after that: the device may give each process a slice of its time. Absent, as what follows, unless operations of several processes ran on it.",
     ),
+    fact("process_concurrent_ns", Int, CudaApi, Extensive, "For how long operations of several processes run at once."),
     fact(
         "process_turn_ns",
         Int,
-        DeviceInfo,
+        CudaApi,
         Extensive,
-        "What is won when each process runs these beside those of the one that has most of them.",
+        "What of the busy time is won at best when processes run beside each other: no more than is left of it without the process that is busy longest, and than without the time that the warps of all kernels, or the link, are taken.",
     ),
     fact(
         "peer_busy_ns",

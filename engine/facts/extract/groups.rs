@@ -4,10 +4,10 @@ use super::{
     Context, DeviceContext, DevicePart, Parents, accounts, ahead, attention, between_os_calls, call_rounds, cells,
     chains, collective_rows, collectives, communication, compiled, copies, device, filled_memory, fine_work, gpu_turns,
     graph_gaps, growing, idle, kernel_tuning, kernels, late_gpus, late_host, late_starts, launched_copies, lead,
-    locked_turns, metrics, nan_checks, operators, optimizer, pace, page_locked, phases, product_rows, products,
-    queued_behind, random_numbers, ranges, readbacks, recomputed, reduced_again, replay, round_trips, same_turns,
-    second_derivatives, sequence, set_up_rounds, shared_stream, sorts, source_lines, staged_copies, steps, streams,
-    syncs, tuning, turns, uncalled_copies, unused_gradients,
+    locked_turns, metrics, nan_checks, operators, optimizer, pace, page_locked, phases, process_turns, product_rows,
+    products, queued_behind, random_numbers, ranges, readbacks, recomputed, reduced_again, replay, round_trips,
+    same_turns, second_derivatives, sequence, set_up_rounds, shared_stream, sorts, source_lines, staged_copies, steps,
+    streams, syncs, tuning, turns, uncalled_copies, unused_gradients,
 };
 
 /// Extracts a group of a device's facts.
@@ -23,6 +23,7 @@ fn facts_of_work(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>,
     fine_work::extract(context, device, &mut part.device);
     product_rows::extract(context, device, &mut part.device);
     turns::extract(context, device, &mut part.device);
+    process_turns::extract(context, device, &mut part.device);
     attention::extract(context, device, &mut part.device);
     growing::extract(context.timeline, device, &mut part.device);
     filled_memory::extract(context.timeline, device, &mut part.device);

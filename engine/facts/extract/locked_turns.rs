@@ -107,7 +107,7 @@ fn won_ns(timeline: &Timeline, device: &DeviceContext, turns: &Turns) -> i64 {
 }
 
 /// The part of the warps of a device that each kernel shape takes; all where it is not known.
-fn warp_shares(timeline: &Timeline, properties: Option<&DeviceProperties>) -> Vec<f64> {
+pub(super) fn warp_shares(timeline: &Timeline, properties: Option<&DeviceProperties>) -> Vec<f64> {
     let per_sm = properties.and_then(|known| known.max_warps_per_sm).unwrap_or(WARPS_PER_SM);
     let sm_count = properties.and_then(|known| known.sm_count);
     let room = sm_count.map(|sms| sms.max(1).saturating_mul(per_sm.max(1)));

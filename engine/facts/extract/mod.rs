@@ -69,6 +69,7 @@ mod peers;
 mod phases;
 mod poll_sleeps;
 mod prefetches;
+mod process_turns;
 mod processes;
 mod product_casts;
 mod product_rows;

@@ -14,8 +14,6 @@ use crate::timeline::{NONE, StreamKind, Timeline, Times};
 /// What keeps the work of two streams from running at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cause {
-    /// They are streams of different processes, which get slices of time.
-    Processes,
     /// An operation of the legacy default stream between them.
     LegacyStream,
     /// The host waited for the first before it asked for the second.
@@ -165,7 +163,7 @@ impl<'all> Calls<'all> {
         // A kernel that waits for a copy most likely needs it.
         let are_kernels = [last, part].iter().all(|part| matches!(part.run.use_of, Use::Blocks(_)));
         if are_of_processes(timeline, last, part) {
-            return if are_kernels { Cause::Processes } else { Cause::Unknown };
+            return Cause::Unknown;
         }
         let waits = [last, part].map(|part| kind(timeline, part.stream) != Some(StreamKind::NonBlocking));
         // Or the host could ask for it only after it had waited for the other, in a copy of the default stream.
@@ -251,42 +249,17 @@ impl Group {
     }
 }
 
-/// Turns of processes: each has its slices of time.
-#[derive(Default)]
-struct Processes {
-    count: i64,
-    /// How long the kernels of each take.
-    len_ns: HashMap<u32, i64>,
-}
-
-impl Processes {
-    fn add(&mut self, timeline: &Timeline, group: &Group) {
-        for part in &group.parts {
-            let len_ns = self.len_ns.entry(timeline.process_of_stream(part.stream)).or_default();
-            *len_ns = len_ns.saturating_add(part.run.len_ns);
-        }
-    }
-
-    /// What is won when each runs beside the one that takes longest.
-    fn won_ns(&self) -> i64 {
-        let lengths = || self.len_ns.values().copied();
-        lengths().fold(0, i64::saturating_add) - lengths().max().unwrap_or(0)
-    }
-}
-
 /// Turns by what causes them.
 #[derive(Default)]
 struct ByCause {
-    processes: Processes,
     legacy: Turns,
     host: Turns,
     event: Turns,
 }
 
 impl ByCause {
-    fn add(&mut self, timeline: &Timeline, group: &Group) {
+    fn add(&mut self, group: &Group) {
         let turns = match group.cause {
-            Some(Cause::Processes) => return self.processes.add(timeline, group),
             Some(Cause::LegacyStream) => &mut self.legacy,
             Some(Cause::HostWait) => &mut self.host,
             Some(Cause::Event) => &mut self.event,
@@ -296,8 +269,6 @@ impl ByCause {
     }
 
     fn set(self, facts: &mut Entity) {
-        facts.set("process_turn_count", self.processes.count);
-        facts.set("process_turn_ns", self.processes.won_ns());
         facts.set("host_wait_turn_idle_ns", self.host.idle_ns);
         for (name, turns) in [("legacy_stream", self.legacy), ("host_wait", self.host), ("event", self.event)] {
             facts.set(&format!("{name}_turn_count"), turns.count);
@@ -385,7 +356,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         let is_beside = op.start < busy_until;
         if is_beside {
             group.cut_at(op.start);
-            turns.add(timeline, &std::mem::take(&mut group));
+            turns.add(&std::mem::take(&mut group));
         }
         busy_until = busy_until.max(op.end);
         let Some(part) = Part::of(timeline, op).filter(|_| !is_beside) else { continue };
@@ -395,18 +366,17 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         // What the host asks for after it has waited may need what it waited for.
         let is_of_run = cause != Cause::HostWait && group.goes_on(part, sm_count);
         if !is_of_run {
-            turns.processes.count += i64::from(cause == Cause::Processes);
             if last.is_some() && group.takes(part, cause, sm_count) {
                 group.cause = Some(cause);
                 group.idle_ns += idle_ns;
             } else {
-                turns.add(timeline, &group);
+                turns.add(&group);
                 group = group.next_row(cause, idle_ns);
             }
             group.parts.push(part);
         }
         legacy.since = order;
     }
-    turns.add(timeline, &group);
+    turns.add(&group);
     turns.set(facts);
 }

@@ -63,6 +63,21 @@ pub fn in_turns(waiting: usize) -> Scenario {
     exact.scenario()
 }
 
+/// Kernels that run one after the other, each asked for while the one before it runs: of so many processes, each in its default stream or
+/// in a stream of its own.
+fn slices(process_count: usize, is_default: bool) -> Scenario {
+    let mut exact = Exact::new(1, process_count);
+    for turn in 0..20 {
+        let (process, start) = (turn as usize % process_count, 1_000 + 40 * turn);
+        let stream = if is_default { 7 } else { 13 + turn % 2 };
+        let more = format!("process = {process}\ncorrelation = {}", turn + 1);
+        exact.add("call", "cudaLaunchKernel", (start - 45, start - 42), &more);
+        exact.add("kernel", "k", (start, start + 20), &format!("{more}\nstream = {stream}"));
+        exact.add("call", "cudaStreamSynchronize", (start - 41, start + 21), &format!("process = {process}"));
+    }
+    exact.scenario()
+}
+
 /// Two GPUs that run one after the other what was asked for long before, so long before the other ends.
 pub fn gpus_in_turns(beside_us: i64) -> Scenario {
     let mut exact = Exact::new(2, 1);
@@ -129,6 +144,21 @@ fn waits_of_another_process_keep_no_streams_apart() {
     let told = |waiting| devices(&in_turns(waiting))[0]["host_wait_turn_count"].as_i64().unwrap();
     assert!(told(0) >= 9, "{}", told(0));
     assert_eq!(told(1), 0);
+}
+
+#[test]
+fn processes_get_the_gpu_in_turns_whatever_their_hosts_wait_for() {
+    let told = |process_count, is_default| {
+        let device = devices(&slices(process_count, is_default))[0].clone();
+        let facts = ["process_turn_count", "process_concurrent_ns", "process_turn_ns", "host_wait_turn_count"];
+        facts.map(|fact| device[fact].clone())
+    };
+    assert_eq!(told(2, false), [json!(19), json!(0), json!(200_000), json!(0)]);
+    assert_eq!(told(2, true), [json!(19), json!(0), json!(200_000), json!(0)]);
+    // Two of three run beside the one that has most.
+    assert_eq!(told(3, true)[2], json!(260_000));
+    let [turns, .., host_waits] = told(1, false);
+    assert!(turns.is_null() && host_waits.as_i64().unwrap() >= 9, "{host_waits}");
 }
 
 #[test]
