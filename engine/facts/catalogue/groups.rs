@@ -331,6 +331,14 @@ pub(super) const STEP: &[Fact] = &[
     fact("kernel_busy_ns", Int, Nvtx, Intensive, "Time in it in which a kernel or graph launch runs."),
     fact("kernel_busy_median_ns", Int, Nvtx, Intensive, "The same, median of the steps."),
     fact(
+        "communication_ns",
+        Int,
+        Nvtx,
+        Intensive,
+        "What of that no kernel computes in: kernels of communication alone, which move data or wait for other ranks.",
+    ),
+    fact("communication_median_ns", Int, Nvtx, Intensive, "The same, median of the steps."),
+    fact(
         "other_busy_ns",
         Int,
         Nvtx,

@@ -240,6 +240,7 @@ struct Content {
     step: Interval,
     busy_ns: i64,
     kernel_ns: i64,
+    compute_ns: i64,
     kernel_count: i64,
     copy_bytes: i64,
     launch_call_ns: Option<i64>,
@@ -248,7 +249,8 @@ struct Content {
 impl Content {
     /// Of one step after the other.
     fn all(timeline: &Timeline, device: &DeviceContext, steps: &[Step]) -> Vec<Self> {
-        let [mut busy, mut kernels_run] = [&device.tally.busy, &device.tally.kernels_run].map(Followed::new);
+        let unions = [&device.tally.busy, &device.tally.kernels_run, device.computing()];
+        let [mut busy, mut kernels_run, mut computing] = unions.map(Followed::new);
         // Room for what the calls take that launch the kernels of a step.
         let mut lengths_ns = Vec::new();
         let mut first = 0;
@@ -266,13 +268,19 @@ impl Content {
                 }
             }
             let (kernel_ns, launch_call_ns) = (kernels_run.overlap_ns(step), median(&mut lengths_ns));
-            Self { step, busy_ns: busy.overlap_ns(step), kernel_ns, kernel_count, copy_bytes, launch_call_ns }
+            let (busy_ns, compute_ns) = (busy.overlap_ns(step), computing.overlap_ns(step));
+            Self { step, busy_ns, kernel_ns, compute_ns, kernel_count, copy_bytes, launch_call_ns }
         };
         steps.iter().map(of_step).collect()
     }
 
     const fn idle_ns(&self) -> i64 {
         self.step.len_ns() - self.busy_ns
+    }
+
+    /// In which kernels of communication run and none computes.
+    fn communication_ns(&self) -> i64 {
+        (self.kernel_ns - self.compute_ns).max(0)
     }
 }
 
@@ -285,6 +293,7 @@ fn entities(
 ) -> Vec<Entity> {
     let all = Content::all(timeline, device, steps);
     let kernel_median = median_of(&all, |content| content.kernel_ns);
+    let communication_median = median_of(&all, Content::communication_ns);
     let idle_median = median_of(&all, Content::idle_ns);
     let count_median = median_of(&all, |content| content.kernel_count);
     let mut launch_calls: Vec<i64> = all.iter().filter_map(|content| content.launch_call_ns).collect();
@@ -302,6 +311,8 @@ fn entities(
         entity.set("duration_ns", content.step.len_ns());
         entity.set("kernel_busy_ns", content.kernel_ns);
         entity.set_some("kernel_busy_median_ns", kernel_median);
+        entity.set("communication_ns", content.communication_ns());
+        entity.set_some("communication_median_ns", communication_median);
         entity.set("other_busy_ns", content.busy_ns - content.kernel_ns);
         entity.set("idle_ns", content.idle_ns());
         entity.set_some("idle_median_ns", idle_median);
