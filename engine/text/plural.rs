@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::number;
 
 /// What rules count: a noun of theirs ends in one of these.
-const NOUNS: [(&str, &str); 50] = [
+const NOUNS: [(&str, &str); 51] = [
     ("all-reduces", "all-reduce"),
     ("allocations", "allocation"),
     ("blocks", "block"),
@@ -19,6 +19,7 @@ const NOUNS: [(&str, &str); 50] = [
     ("faults", "fault"),
     ("frees", "free"),
     ("gpus", "GPU"),
+    ("instructions", "instruction"),
     ("kernels", "kernel"),
     ("lanes", "lane"),
     ("launches", "launch"),
