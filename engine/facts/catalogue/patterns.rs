@@ -441,7 +441,13 @@ pub(super) const TURNS: &[Fact] = &[
         Extensive,
         "How often a kernel of one process had been launched before an operation of another process ended, and began after that: the device may give each process a slice of its time. Absent, as what follows, unless operations of several processes ran on it.",
     ),
-    fact("process_concurrent_ns", Int, CudaApi, Extensive, "For how long operations of several processes run at once."),
+    fact(
+        "process_concurrent_ns",
+        Int,
+        CudaApi,
+        Extensive,
+        "For how long kernels of several processes compute at once.",
+    ),
     fact(
         "process_turn_ns",
         Int,

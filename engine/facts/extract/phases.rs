@@ -246,7 +246,8 @@ fn phases_of(
     };
     let phases = sure.and_then(of);
     let phases = phases.or_else(|| Phases::of_region(timeline, launches?));
-    let phases = phases.or_else(|| Phases::of_measured(timeline, marks, launches?).filter(|_| steps.is_none()));
+    let measured = || steps.is_none().then(|| Phases::of_measured(timeline, marks, launches?)).flatten();
+    let phases = phases.or_else(measured);
     let outside_ns = |phases: &Phases| ops.window.len_ns() - phases.steady.len_ns();
     let is_outside = |phases: &Phases, share: f64| outside_ns(phases) as f64 >= share * ops.window.len_ns() as f64;
     if let Some(phases) = phases {

@@ -17,6 +17,8 @@ const MOST_PROCESSES: usize = 64;
 #[derive(Default)]
 struct Tally {
     busy: BTreeMap<u32, Union>,
+    /// What computes: copies run beside the kernels of another process whoever has the SMs.
+    computing: BTreeMap<u32, Union>,
     /// Kernels that were asked for before an operation of another process ended, and begin after it.
     turn_count: i64,
     /// By what they take of the warps of the device, and by direction of the link.
@@ -62,6 +64,9 @@ impl Tally {
     fn add(&mut self, timeline: &Timeline, device: &DeviceContext, shares: &[f64], op: Op, process: u32) {
         let part = op.interval().clip(device.window());
         self.busy.entry(process).or_default().push(part);
+        if op.kind.is_compute() {
+            self.computing.entry(process).or_default().push(part);
+        }
         match (op.kind, timeline.copies.direction.get(op.index as usize)) {
             (OpKind::Kernel | OpKind::Communication, _) => {
                 let shape = timeline.kernels.shape.get(op.index as usize);
@@ -81,13 +86,14 @@ impl Tally {
 
     fn set(self, facts: &mut Entity) {
         let own_ns: Vec<i64> = self.busy.values().map(Union::len_ns).collect();
-        let sum_ns = own_ns.iter().copied().fold(0, i64::saturating_add);
         let longest_ns = own_ns.into_iter().max().unwrap_or(0);
         let all = self.busy.values().flat_map(Union::parts);
         let together_ns = Union::of(all).len_ns();
         let floor_ns = longest_ns.max(self.kernels_ns as i64).max(self.to_device_ns).max(self.to_host_ns);
         facts.set("process_turn_count", self.turn_count);
-        facts.set("process_concurrent_ns", sum_ns.saturating_sub(together_ns).max(0));
+        let computing_ns = self.computing.values().map(Union::len_ns).fold(0, i64::saturating_add);
+        let computing_together_ns = Union::of(self.computing.values().flat_map(Union::parts)).len_ns();
+        facts.set("process_concurrent_ns", computing_ns.saturating_sub(computing_together_ns).max(0));
         facts.set("process_turn_ns", together_ns.saturating_sub(floor_ns).max(0));
     }
 }

@@ -105,7 +105,11 @@ fn waited(context: &Context<'_>, device: &DeviceContext, properties: &DeviceProp
             let time = Interval::new(call.end.max(until).min(op.start), op.start);
             let is_behind = |other: &&Large| {
                 let is_other = other.stream != stream && other.process == process;
-                is_other && other.op.start <= time.start && other.op.end - op.start <= other.last_ns
+                is_other
+                    && other.op.start <= time.start
+                    && other.op.end - op.start <= other.last_ns
+                    // As the first blocks leave, a kernel of higher priority would begin as well.
+                    && time.len_ns() >= other.last_ns
             };
             let events = || waits.of_each().filter(|(of, _)| process == NONE || of.is_none_or(|of| of == process));
             let is_ordered = || {
@@ -115,7 +119,10 @@ fn waited(context: &Context<'_>, device: &DeviceContext, properties: &DeviceProp
                     waits.of_streams.get(next).is_some_and(|row| start(row) < call.start)
                 })
             };
-            let behind = large.iter().find(is_behind).filter(|_| time.len_ns() >= LEAST_WAIT_NS && !is_ordered());
+            // What orders the nodes of a graph is not recorded.
+            let is_of_graph = || timeline.name(timeline.api.name[row as usize]).contains("GraphLaunch");
+            let behind = large.iter().find(is_behind).filter(|_| time.len_ns() >= LEAST_WAIT_NS);
+            let behind = behind.filter(|_| !is_of_graph() && !is_ordered());
             if let Some((large, call)) =
                 behind.copied().zip(wait_at(context, timeline.api.thread[row as usize], op.start))
             {

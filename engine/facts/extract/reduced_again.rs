@@ -26,6 +26,10 @@ struct Pass {
     step: usize,
     /// What is reduced in it, with the bytes of each.
     reductions: Vec<(i64, Interval)>,
+    /// When the host asks for the first of these.
+    first_asked: Option<i64>,
+    /// The last moment before that step at which gradients are given up.
+    given_up: Option<i64>,
 }
 
 impl Pass {
@@ -44,6 +48,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
     let Some(mut passes) = passes(context, device) else { return };
     reduce(timeline, device, &mut passes);
+    // Gradients that are given up after they were made add up to nothing (SAM computes some to find where to take those that it uses).
+    passes.retain(|pass| pass.first_asked.zip(pass.given_up).is_none_or(|(asked, given_up)| given_up < asked));
     let (mut pass_count, mut step_count, mut spare) = (0, 0, Vec::new());
     for of_step in passes.chunk_by(|a, b| a.step == b.step) {
         let Some(last) = of_step.iter().rev().find(|pass| !pass.reductions.is_empty()) else { continue };
@@ -97,13 +103,11 @@ fn passes(context: &Context<'_>, device: &DeviceContext) -> Option<Vec<Pass>> {
         }
         // What follows the last step is of one that is not there.
         let until = steps.get(step)?.start;
-        // Gradients that are given up before it add up to nothing (SAM computes some to find where to take those that it uses).
-        let given_up = zeroing.partition_point(|at| at <= begin);
-        if zeroing.get(given_up).is_some_and(|at| *at < until) {
-            return None;
-        }
+        let before = zeroing.partition_point(|at| *at < until);
+        let given_up = before.checked_sub(1).and_then(|last| zeroing.get(last)).copied();
         let end = begins.get(index + 1).copied().unwrap_or(until).min(until);
-        Some(Pass { host: Interval::new(*begin, end), step, reductions: Vec::new() })
+        let host = Interval::new(*begin, end);
+        Some(Pass { host, step, reductions: Vec::new(), first_asked: None, given_up })
     });
     Some(passes.collect())
 }
@@ -128,6 +132,7 @@ fn reduce(timeline: &Timeline, device: &DeviceContext, passes: &mut [Pass]) {
         let pass = next.checked_sub(1).and_then(|last| passes.get_mut(last)).filter(|pass| at < pass.host.end);
         if let Some(pass) = pass {
             pass.reductions.push((bytes, op.interval()));
+            pass.first_asked = Some(pass.first_asked.map_or(at, |first| first.min(at)));
         }
     }
 }

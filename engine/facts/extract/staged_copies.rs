@@ -26,6 +26,11 @@ struct Copy {
     process: u32,
 }
 
+/// A copy that begins later after the other has ended than this need not have waited for it.
+const MOST_APART_NS: i64 = 100_000;
+/// So many calls between both are looked at.
+const MOST_BETWEEN: usize = 8;
+
 /// By index of the device, how many of its copies to the host are followed so, and how many bytes these are.
 pub(super) type ByDevice = HashMap<u32, (i64, i64)>;
 
@@ -54,8 +59,10 @@ pub(super) fn by_device(context: &Context<'_>) -> ByDevice {
             }
             continue;
         }
-        let is_source = |from: &Copy| from.device != copy.device && from.end <= copy.start;
-        let Some(place) = of_size.iter().position(is_source) else { continue };
+        let is_source = |from: &Copy| {
+            from.device != copy.device && from.end <= copy.start && copy.start - from.end <= MOST_APART_NS
+        };
+        let Some(place) = of_size.iter().rposition(is_source) else { continue };
         // One that was not followed by any is older than what was.
         let from = of_size.drain(..=place).next_back();
         let Some(from) = from.filter(|from| is_ordered(context, *from, copy)) else { continue };
@@ -95,6 +102,9 @@ fn is_ordered(context: &Context<'_>, from: Copy, to: Copy) -> bool {
     let start = |call: u32| timeline.api.times.start(call as usize);
     let before = calls.partition_point(|call| start(*call) < second.start);
     let between = calls[..before].iter().rev().take_while(|call| start(**call) > first.start);
-    let mut names = between.map(|call| timeline.name(timeline.api.name[*call as usize]));
-    names.find(|name| !name.contains("SetDevice")).is_some_and(|name| name.contains("StreamWaitEvent"))
+    let names = between.map(|call| timeline.name(timeline.api.name[*call as usize]));
+    names
+        .take(MOST_BETWEEN)
+        .find(|name| !name.contains("SetDevice"))
+        .is_some_and(|name| name.contains("StreamWaitEvent"))
 }

@@ -18,12 +18,15 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         return;
     }
     let mut copies = uncalled(timeline, device);
+    if copies.is_empty() {
+        return;
+    }
     let labels = &timeline.ranges.labels;
     let is_operator: Vec<bool> = labels.iter().map(|label| label.kind == RangeKind::Operator).collect();
     let has_any =
         |ranges: &&ThreadRanges| ranges.label.iter().any(|label| is_operator.get(*label as usize) == Some(&true));
     let threads: Vec<_> = timeline.ranges.threads.iter().filter(has_any).take(MOST_THREADS + 1).collect();
-    if copies.is_empty() || threads.len() > MOST_THREADS {
+    if threads.len() > MOST_THREADS {
         return;
     }
     copies.sort_unstable();

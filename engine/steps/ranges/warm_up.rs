@@ -2,14 +2,21 @@
 
 use std::cmp::Reverse;
 
-use foldhash::HashSet;
+use foldhash::{HashMap, HashSet};
 
 use super::{Group, Marks, UNNAMED_INSIDE_SHARE, words};
 use crate::steps::Launches;
 use crate::steps::phases::MAX_WARM_UP_STEPS;
 use crate::steps::step::{Certainty, MIN_STEP_COUNT, Steps};
+use crate::text::cut;
 use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
+
+/// Words that say that a range warms something up.
+const WARM_UP: [&str; 4] = ["warmup", "prewarm", "warm", "up"];
+/// What tells stands in so much of a name, and in so many of its words.
+const MAX_NAME_BYTES: usize = 256;
+const MAX_WORDS: usize = 16;
 
 /// What repeats after steps that are called warm-up: the outermost range that launches nearly all of the work there.
 pub(super) fn behind(marks: &Marks, launches: &Launches, warm_up: &Steps) -> Option<Steps> {
@@ -43,28 +50,71 @@ pub(super) fn end_before(marks: &Marks, launches: &Launches, steps: &Steps) -> O
 /// The range of a program that measures one pass after one that it calls warm-up: both are called the same but for that word, as
 /// `warmup|forward` and `measure|forward`, and launch about as much. The later of several.
 pub(in crate::steps) fn measured(timeline: &Timeline, marks: &Marks, launches: &Launches) -> Option<Interval> {
-    let all = || marks.with_parts(launches);
-    let warm_up: Vec<(&Group, Vec<String>)> =
-        all().filter(|group| group.called.is_warm_up).map(|group| (group, without_warm_up(group))).collect();
-    let follows = |host: Interval, own: &[String]| {
-        let of = |(group, words): &(&Group, Vec<String>)| {
-            let is_same = own.len() == words.len() + 1 && is_without_one(own, words);
-            let earlier = group.hosts.iter().filter(|earlier| earlier.end <= host.start);
-            is_same
-                && earlier
-                    .map(|earlier| launches.count(*earlier))
-                    .max()
-                    .is_some_and(|most| is_near(most, launches.count(host)))
-        };
-        warm_up.iter().any(of)
+    let mut warm_up: HashMap<Called, Vec<(i64, usize)>> = HashMap::default();
+    for group in marks.with_parts(launches).filter(|group| group.called.is_warm_up) {
+        let Some(called) = Called::of_warm_up(group) else { continue };
+        let runs = group.hosts.iter().map(|host| (host.end, launches.count(*host)));
+        warm_up.entry(called).or_default().extend(runs);
+    }
+    for runs in warm_up.values_mut() {
+        runs.sort_unstable();
+        // The most that any launched which had ended by then.
+        let mut most = 0;
+        for (_, count) in runs.iter_mut() {
+            most = most.max(*count);
+            *count = most;
+        }
+    }
+    let follows = |host: Interval, group: &Group| {
+        let mut earlier = Called::all_without_one(group).filter_map(|called| {
+            let runs = warm_up.get(&called)?;
+            let ended = runs.partition_point(|(end, _)| *end <= host.start);
+            runs.get(ended.checked_sub(1)?)
+        });
+        earlier.any(|(_, most)| is_near(*most, launches.count(host)))
     };
-    let single = all().filter(|group| !group.called.is_warm_up).filter_map(|group| match group.hosts[..] {
-        [host] => Some((group, host, words(&group.called.name))),
+    let single = marks.with_parts(launches).filter(|group| !group.called.is_warm_up);
+    let single = single.filter_map(|group| match group.hosts[..] {
+        [host] if !warm_up.is_empty() && follows(host, group) => Some((group, host)),
         _ => None,
     });
-    let measured = single.filter(|(_, host, own)| follows(*host, own));
-    let (group, host, _) = measured.max_by_key(|(_, host, _)| host.start)?;
+    let (group, host) = single.max_by_key(|(_, host)| host.start)?;
     Some(innermost(timeline, group, host, launches))
+}
+
+/// The words of a name but for those at one place, which say whether the range warms up or is measured.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Called {
+    others: Vec<String>,
+    place: usize,
+}
+
+impl Called {
+    /// Of a range that is called warm-up; `None` where it is called nothing else.
+    fn of_warm_up(group: &Group) -> Option<Self> {
+        let words = few_words(group);
+        let is_said = |word: &String| WARM_UP.contains(&word.as_str());
+        let place = words.iter().position(is_said)?;
+        let others: Vec<String> = words.into_iter().filter(|word| !is_said(word)).collect();
+        (!others.is_empty()).then_some(Self { others, place })
+    }
+
+    /// Without one word of another range each.
+    fn all_without_one(group: &Group) -> impl Iterator<Item = Self> {
+        let words = few_words(group);
+        (0..words.len()).map(move |place| {
+            let mut others = words.clone();
+            others.remove(place);
+            Self { others, place }
+        })
+    }
+}
+
+/// The words of the begin of a name, no more than so many.
+fn few_words(group: &Group) -> Vec<String> {
+    let mut words = words(cut::to_bytes(&group.called.name, MAX_NAME_BYTES));
+    words.truncate(MAX_WORDS);
+    words
 }
 
 /// Of ranges of one name within each other, the innermost that launches all: what lies around it prepares the measurement.
@@ -79,16 +129,4 @@ fn innermost(timeline: &Timeline, group: &Group, host: Interval, launches: &Laun
 /// Whether two counts of launches may be those of one pass, of which the first sets something up.
 fn is_near(one: usize, other: usize) -> bool {
     other > 0 && 2 * one.min(other) >= one.max(other)
-}
-
-/// The words of a name but for those that say that it warms up.
-fn without_warm_up(group: &Group) -> Vec<String> {
-    let said = ["warmup", "prewarm", "warm", "up"];
-    words(&group.called.name).into_iter().filter(|word| !said.contains(&word.as_str())).collect()
-}
-
-/// Whether words are the others but for one of these.
-fn is_without_one(all: &[String], others: &[String]) -> bool {
-    let same = all.iter().zip(others).take_while(|(one, other)| one == other).count();
-    !others.is_empty() && all.get(same + 1..) == others.get(same..)
 }

@@ -97,6 +97,8 @@ fn gradients_that_are_given_up_or_found_within_a_step_are_not_accumulated() {
     assert_eq!(told_beside(twice, given_up(900))[0], None);
     assert_eq!(told_beside(EACH, given_up(900))[..3], [Some(8), Some(4), Some(8)]);
     assert_eq!(told_beside(EACH, given_up(1_900))[0], None);
+    // Those of the step before may be given up behind the forward pass.
+    assert_eq!(told_beside(twice, given_up(70))[0], Some(8));
     // L-BFGS computes gradients within its step.
     assert_eq!(told_beside(twice, ("Optimizer.step#LBFGS.step", 5, 8_000))[0], None);
 }
