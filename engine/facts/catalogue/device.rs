@@ -3,8 +3,8 @@
 use super::FactType::{Bool, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{
-    Fact, accounts, ahead, collectives, copies, culprits, fact, idle, idle_host, outside, patterns, replay, steps,
-    tensors, torch, utilization,
+    Fact, accounts, ahead, collectives, compiled, copies, culprits, fact, idle, idle_host, outside, patterns, replay,
+    steps, tensors, torch, turns, utilization,
 };
 use crate::ledger::Breakdown;
 use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, PageFaults, Report};
@@ -35,12 +35,13 @@ pub(super) const ALL: &[&[Fact]] = &[
     patterns::CALL_ROUNDS,
     patterns::ROUND_TRIPS,
     patterns::COLLECTIVE_ROWS,
-    patterns::TURNS,
+    turns::TURNS,
     accounts::of(Some(Breakdown::Waste)),
     accounts::ONCE,
     accounts::PLACES,
     accounts::SOURCES,
     torch::TORCH,
+    compiled::COMPILED,
     collectives::COLLECTIVES,
     utilization::USE,
     utilization::STREAMS,

@@ -5,6 +5,7 @@
 mod accounts;
 mod ahead;
 mod collectives;
+mod compiled;
 mod copies;
 mod culprits;
 mod device;
@@ -25,6 +26,7 @@ mod source;
 mod steps;
 mod tensors;
 mod torch;
+mod turns;
 mod utilization;
 
 use std::sync::LazyLock;
