@@ -187,8 +187,8 @@ impl<'a> Ranking<'a> {
         })
     }
 
-    /// Whether a finding is of what the GPU does, not of idle time, in a program that repeats no steps: with what it does but once it is as long each time
-    /// that it runs.
+    /// Whether a finding is of what the GPU does, not of idle time, in a program that repeats no steps: with what it does but once it is
+    /// as long each time that it runs.
     fn is_work_of_all(&self, finding: &Finding) -> bool {
         let account = finding.gain.as_ref().and_then(|gain| Account::parse(&gain.account));
         let is_of_operations = account.is_some_and(|account| account.top() != Account::Idle);

@@ -98,10 +98,15 @@ impl Calls {
 
     /// Whether a thread is in a recorded call at a moment.
     pub fn is_in_call(&self, timeline: &Timeline, thread: u32, moment: i64) -> bool {
-        let calls = self.of_thread(thread);
-        let begun = calls.partition_point(|call| timeline.api.times.start(*call as usize) <= moment);
-        let last = calls.get(..begun).unwrap_or_default().iter().rev().take(MOST_NESTED_CALLS);
+        let last = self.begun(timeline, thread, moment).iter().rev().take(MOST_NESTED_CALLS);
         last.map(|call| timeline.api.times.end(*call as usize)).any(|end| end > moment)
+    }
+
+    /// The calls of a thread that have begun by some moment.
+    pub fn begun(&self, timeline: &Timeline, thread: u32, moment: i64) -> &[u32] {
+        let calls = self.of_thread(thread);
+        let count = calls.partition_point(|call| timeline.api.times.start(*call as usize) <= moment);
+        calls.get(..count).unwrap_or_default()
     }
 
     /// The calls of the OS of a thread by start.

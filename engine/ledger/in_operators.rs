@@ -25,7 +25,7 @@ impl<'all> InOperators<'all> {
     }
 
     /// The thread that alone is in an operator at a moment, among those of a process where that is known, and in no recorded call.
-    pub(super) fn thread_at(&self, timeline: &Timeline, process: u32, moment: i64) -> Option<u32> {
+    pub fn thread_at(&self, timeline: &Timeline, process: u32, moment: i64) -> Option<u32> {
         let threads = self.threads.get_or_init(|| in_operators(timeline));
         let instant = Interval::new(moment, moment.saturating_add(1));
         let is_of = |thread: u32| process == NONE || timeline.process_of(thread) == process;

@@ -210,11 +210,10 @@ fn are_passes(one: &Link, next: &Link) -> bool {
 
 /// Whether two kernels last so long, and about as long, that they pass over as much memory.
 fn are_long_passes(one: &Link, next: &Link) -> bool {
-    let (less_ns, more_ns) = (one.run_ns.min(next.run_ns), one.run_ns.max(next.run_ns));
-    less_ns >= LONG_PASS_NS && more_ns <= less_ns.saturating_mul(HALVED_RATIO)
+    one.run_ns.min(next.run_ns) >= LONG_PASS_NS && is_like(one.run_ns, next.run_ns)
 }
 
-/// Whether two grids may be for the same memory: kernels that pass over it may work on half as many elements a block.
+/// Whether two grids, or times, may be for the same memory: kernels that pass over it may work on half as many elements a block.
 fn is_like(one: i64, next: i64) -> bool {
     one.max(next) <= one.min(next).saturating_mul(HALVED_RATIO)
 }

@@ -4,15 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use super::expr::Program;
+use super::outcome::{Confidence, Severity};
+use super::param_value::ParamValue;
 use crate::facts::{EntityKind, FactValue, catalogue};
 use crate::ledger::Account;
 use crate::replay::Change;
 use crate::source;
 use crate::timeline::Capability;
-
-use super::expr::Program;
-use super::outcome::{Confidence, Severity};
-use super::param_value::ParamValue;
 
 /// A fact by its full name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

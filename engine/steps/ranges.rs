@@ -377,11 +377,14 @@ impl Group {
     }
 }
 
+/// Words of which each says that a range warms something up, and those that say so in this order.
+const WARM_UP: [&str; 2] = ["warmup", "prewarm"];
+const WARM_UP_PAIR: [&str; 2] = ["warm", "up"];
+
 /// Whether a range says by its name that it warms up.
 fn is_warm_up(plain: &str) -> bool {
     let words = words(plain);
-    words.iter().any(|word| word == "warmup" || word == "prewarm")
-        || words.windows(2).any(|pair| pair[0] == "warm" && pair[1] == "up")
+    words.iter().any(|word| WARM_UP.contains(&word.as_str())) || words.windows(2).any(|pair| pair == WARM_UP_PAIR)
 }
 
 /// How much a name without its numbers sounds like a step.

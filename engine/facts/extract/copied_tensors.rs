@@ -3,14 +3,13 @@
 
 use foldhash::HashMap;
 
+use super::cpu_operators::OPERATOR;
 use super::{Context, DeviceContext, operators};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
 use crate::timeline::columns::RangeKind;
 use crate::timeline::details::Copied;
 
-/// What operators of PyTorch begin with.
-const OF_ATEN: &str = "aten::";
 /// Operators that copy, cast or look at a tensor another way and nothing else: who calls them says more.
 const COPYING: [&str; 22] = [
     "_reshape_alias",
@@ -56,7 +55,7 @@ fn asking(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     if !timeline.ranges.hold_operators() {
         return;
     }
-    let does_more = |name: &str| name.strip_prefix(OF_ATEN).is_some_and(|name| !COPYING.contains(&name));
+    let does_more = |name: &str| name.strip_prefix(OPERATOR).is_some_and(|name| !COPYING.contains(&name));
     let labels = timeline.ranges.labels.iter();
     let names = labels.map(|label| (label.kind == RangeKind::Operator).then(|| timeline.name(label.name)));
     let names: Vec<Option<&str>> = names.collect();

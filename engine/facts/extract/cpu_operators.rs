@@ -14,7 +14,7 @@ use crate::timeline::{NONE, NameId, ThreadRanges};
 const WORKING_NS: i64 = 20_000;
 /// Operators of PyTorch that work on numbers begin so; so do those that give another view of a tensor, or memory without numbers in it,
 /// wherever it lies: these by their whole names.
-const OPERATOR: &str = "aten::";
+pub(super) const OPERATOR: &str = "aten::";
 const VIEWS: [&str; 45] = [
     "view",
     "view_as",

@@ -323,11 +323,7 @@ const MANY_PROCESSES: usize = 8;
 
 impl DeviceWaits<'_> {
     pub(super) fn lists(&self) -> impl Iterator<Item = &Waits> {
-        let (each, all) = match self {
-            Self::OfEach(each) => (each.as_slice(), None),
-            Self::OfAll(all) => (&[][..], Some(&**all)),
-        };
-        each.iter().map(|(_, waits)| *waits).chain(all)
+        self.of_each().map(|(_, waits)| waits)
     }
 
     /// Those of each process; without the process where there are too many to tell them apart.

@@ -341,6 +341,26 @@ pub fn what_if(timeline: &Timeline, scope: &Scope, view: &View, changes: &[Chang
     Ok(context.devices.iter().map(|device| replay::what_if(&context, device, changes)).collect())
 }
 
+impl DeviceContext {
+    /// Of what is found about all devices, and in one pass over this one.
+    fn new(context: &Context<'_>, ops: DeviceOps, pass: DevicePass, told: Told) -> Self {
+        let DevicePass { tally, storms, main_thread, processes } = pass;
+        let is_damaged = context.timeline.source.is_damaged;
+        Self {
+            ops,
+            tally,
+            idle: OnceLock::new(),
+            storms,
+            told,
+            main_thread,
+            knows_host: !is_damaged && processes.iter().any(|process| context.knows_calls_of(*process)),
+            processes,
+            once: once::OfDevice::default(),
+            replay: replay::OfDevice::default(),
+        }
+    }
+}
+
 impl<'timeline> Context<'timeline> {
     /// With the idle time of each device, which is still to be read.
     fn new(
@@ -391,21 +411,8 @@ impl<'timeline> Context<'timeline> {
             once: once::OfRecording::default(),
         };
         for ((ops, pass), told) in ops.into_iter().zip(passes).zip(told) {
-            let DevicePass { tally, storms, main_thread, processes } = pass;
-            let knows_host =
-                !timeline.source.is_damaged && processes.iter().any(|process| context.knows_calls_of(*process));
-            context.devices.push(DeviceContext {
-                ops,
-                tally,
-                idle: OnceLock::new(),
-                storms,
-                told,
-                main_thread,
-                processes,
-                knows_host,
-                once: once::OfDevice::default(),
-                replay: replay::OfDevice::default(),
-            });
+            let device = DeviceContext::new(&context, ops, pass, told);
+            context.devices.push(device);
         }
         Ok((context, unread))
     }

@@ -121,7 +121,7 @@ fn launches(timeline: &Timeline, device: &DeviceContext, kernels: impl Iterator<
 }
 
 /// The operators of a thread that are open, read in time order.
-struct Within<'all> {
+pub(super) struct Within<'all> {
     ranges: &'all ThreadRanges,
     is_operator: &'all [bool],
     next: usize,
@@ -132,12 +132,12 @@ struct Within<'all> {
 }
 
 impl<'all> Within<'all> {
-    fn new(ranges: &'all ThreadRanges, is_operator: &'all [bool]) -> Self {
+    pub(super) fn new(ranges: &'all ThreadRanges, is_operator: &'all [bool]) -> Self {
         Self { ranges, is_operator, next: 0, open: Vec::new(), wholes: VecDeque::new() }
     }
 
     /// The label of the innermost at a moment, or of the outermost that counts as a whole, or [`NONE`].
-    fn at(&mut self, moment: i64, is_whole: &[bool]) -> u32 {
+    pub(super) fn at(&mut self, moment: i64, is_whole: &[bool]) -> u32 {
         while let Some(range) = self.ranges.times.get(self.next).filter(|range| range.start <= moment) {
             let label = self.ranges.label.get(self.next).copied().unwrap_or(NONE);
             self.next += 1;

@@ -129,10 +129,15 @@ fn joint_counts(timeline: &Timeline, of_shapes: &ByIndex<(i64, i64)>) -> (i64, i
 /// How long kernels run that make dense gradients of embeddings; `None` where no such operator is recorded.
 fn dense_gradients_ns(timeline: &Timeline, device: &DeviceContext) -> Option<i64> {
     let is_dense = timeline.labels_beginning(DENSE_GRADIENT);
-    let ranges = is_dense.contains(&true).then(|| OptimizerSteps::new(timeline, &is_dense))?;
+    is_dense.contains(&true).then(|| launched_ns(timeline, device, &is_dense))
+}
+
+/// How long kernels run that ranges of some labels launch.
+pub(super) fn launched_ns(timeline: &Timeline, device: &DeviceContext, is_launching: &[bool]) -> i64 {
+    let ranges = OptimizerSteps::new(timeline, is_launching);
     let mut ranges = ranges.follow();
     let kernels = device.ops.in_window().filter(|op| op.kind == OpKind::Kernel && ranges.launched(timeline, *op));
-    Some(kernels.map(|op| op.interval().clip(device.window()).len_ns()).fold(0, i64::saturating_add))
+    kernels.map(|op| op.interval().clip(device.window()).len_ns()).fold(0, i64::saturating_add)
 }
 
 /// A step of an optimizer: its thread, and its number among the steps there.

@@ -207,7 +207,7 @@ fn idle_free_ns(context: &Context<'_>, main: u32, before: Interval, name: &str) 
 fn first_call_ns(context: &Context<'_>, main: u32, sides: [Interval; 2], name: &str) -> Option<i64> {
     let timeline = context.timeline;
     let threads = context.threads_of(timeline.process_of(main)).iter();
-    let name_of = |call: u32| timeline.api.name.get(call as usize).map(|own| without_folders(timeline.name(*own)));
+    let name_of = |call: u32| own_name(timeline, call);
     let is_of_program = |call: &&u32| name_of(**call).is_none_or(|own| own == name || !asks_only(&own));
     let firsts = threads.filter_map(|thread| {
         let call = context.calls.of_thread(*thread).iter().take(MOST_ASKING).find(is_of_program)?;
@@ -224,15 +224,17 @@ fn first_call_ns(context: &Context<'_>, main: u32, sides: [Interval; 2], name: &
     Some(if sets_up && is_named { own_ns } else { 0 })
 }
 
+/// What a call is called, without the folders of a library.
+fn own_name(timeline: &Timeline, call: u32) -> Option<String> {
+    timeline.api.name.get(call as usize).map(|own| without_folders(timeline.name(*own)))
+}
+
 /// How long the first launch of the thread takes there, where it has that name: what was not loaded yet is loaded in it.
 fn first_launch_ns(context: &Context<'_>, main: u32, sides: [Interval; 2], name: &str) -> i64 {
     let timeline = context.timeline;
     let calls = context.calls.of_thread(main).iter().copied();
     let launches = calls.take(MOST_ASKING).find(|call| context.calls.class_of(timeline, *call) == ApiClass::Launch);
-    let named = launches.filter(|call| {
-        let own = timeline.api.name.get(*call as usize).map(|own| without_folders(timeline.name(*own)));
-        own.as_deref() == Some(name)
-    });
+    let named = launches.filter(|call| own_name(timeline, *call).as_deref() == Some(name));
     let times = named.map(|call| timeline.api.times.at(call as usize));
     times.map_or(0, |times| sides.iter().map(|side| times.overlap_ns(*side)).sum())
 }

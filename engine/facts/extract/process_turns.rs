@@ -85,10 +85,8 @@ impl Tally {
     }
 
     fn set(self, facts: &mut Entity) {
-        let own_ns: Vec<i64> = self.busy.values().map(Union::len_ns).collect();
-        let longest_ns = own_ns.into_iter().max().unwrap_or(0);
-        let all = self.busy.values().flat_map(Union::parts);
-        let together_ns = Union::of(all).len_ns();
+        let longest_ns = self.busy.values().map(Union::len_ns).max().unwrap_or(0);
+        let together_ns = Union::of(self.busy.values().flat_map(Union::parts)).len_ns();
         let floor_ns = longest_ns.max(self.kernels_ns as i64).max(self.to_device_ns).max(self.to_host_ns);
         facts.set("process_turn_count", self.turn_count);
         let computing_ns = self.computing.values().map(Union::len_ns).fold(0, i64::saturating_add);

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use foldhash::HashMap;
 
+use super::kinds::DeviceWaits;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
@@ -111,14 +112,7 @@ fn waited(context: &Context<'_>, device: &DeviceContext, properties: &DeviceProp
                     // As the first blocks leave, a kernel of higher priority would begin as well.
                     && time.len_ns() >= other.last_ns
             };
-            let events = || waits.of_each().filter(|(of, _)| process == NONE || of.is_none_or(|of| of == process));
-            let is_ordered = || {
-                events().any(|(_, waits)| {
-                    let start = |row: &u32| timeline.api.times.start(*row as usize);
-                    let next = waits.of_streams.partition_point(|row| start(row) <= asked);
-                    waits.of_streams.get(next).is_some_and(|row| start(row) < call.start)
-                })
-            };
+            let is_ordered = || waits_for_event(timeline, &waits, process, (asked, call.start));
             // What orders the nodes of a graph is not recorded.
             let is_of_graph = || timeline.name(timeline.api.name[row as usize]).contains("GraphLaunch");
             let behind = large.iter().find(is_behind).filter(|_| time.len_ns() >= LEAST_WAIT_NS);
@@ -137,6 +131,16 @@ fn waited(context: &Context<'_>, device: &DeviceContext, properties: &DeviceProp
         }
     }
     found
+}
+
+/// Whether a process makes a stream wait for an event between two moments.
+fn waits_for_event(timeline: &Timeline, waits: &DeviceWaits<'_>, process: u32, (from, to): (i64, i64)) -> bool {
+    let start = |call: &u32| timeline.api.times.start(*call as usize);
+    let mut own = waits.of_each().filter(|(of, _)| process == NONE || of.is_none_or(|of| of == process));
+    own.any(|(_, waits)| {
+        let next = waits.of_streams.partition_point(|call| start(call) <= from);
+        waits.of_streams.get(next).is_some_and(|call| start(call) < to)
+    })
 }
 
 /// The name of a kernel that no more blocks than there are SMs belong to, and that no default stream holds.
@@ -162,12 +166,10 @@ fn last_ns(timeline: &Timeline, properties: &DeviceProperties, op: Op) -> Option
 
 /// The call of a thread that waits for a stream or an event at some moment.
 fn wait_at(context: &Context<'_>, thread: u32, moment: i64) -> Option<Interval> {
-    let (api, calls) = (&context.timeline.api, context.calls.of_thread(thread));
-    let begun = calls.partition_point(|call| api.times.start(*call as usize) <= moment);
-    let call = *calls.get(begun.checked_sub(1)?)?;
-    let waits =
-        matches!(context.calls.class_of(context.timeline, call), ApiClass::Wait(WaitsFor::Stream | WaitsFor::Event));
-    Some(api.times.at(call as usize)).filter(|times| waits && times.end > moment)
+    let timeline = context.timeline;
+    let call = *context.calls.begun(timeline, thread, moment).last()?;
+    let waits = matches!(context.calls.class_of(timeline, call), ApiClass::Wait(WaitsFor::Stream | WaitsFor::Event));
+    Some(timeline.api.times.at(call as usize)).filter(|times| waits && times.end > moment)
 }
 
 /// When what was asked for of some streams ends.

@@ -5,47 +5,42 @@ use std::cmp::Reverse;
 use foldhash::HashMap;
 
 use super::DeviceContext;
-use super::optimizer::OptimizerSteps;
+use super::optimizer::launched_ns;
 use super::tally::kernel_name;
+use super::unused_gradients::OF_PARAMETER;
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
 use crate::timeline::details::RunsAgain;
 use crate::timeline::union::Union;
 use crate::timeline::{NameId, Timeline};
 
-/// How PyTorch ends the names of nodes that add a gradient to that of a parameter.
-const ACCUMULATING: &str = "torch::autograd::AccumulateGrad";
-
 /// The facts of both, by what their names begin with.
 pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
-    let of = [
-        ("recomputed", "operator", &timeline.details.recomputed),
-        ("repeated", "node", &timeline.details.repeated_nodes),
-    ];
-    for (prefix, what, again) in of {
-        if let Some(again) = again {
-            let count = runs(timeline, device, again);
-            facts.set(&format!("{prefix}_{what}_count"), count);
-            if let Some(work) = (count > 0).then(|| Work::of(timeline, device, again)).flatten() {
-                facts.set(&format!("{prefix}_kernel_count"), work.kernel_count);
-                facts.set(&format!("{prefix}_busy_ns"), work.busy_ns);
-                facts.set_some(&format!("{prefix}_kernel"), work.main.map(|name| timeline.name(name)));
-                if prefix == "repeated" {
-                    facts.set("accumulate_grad_kernel_sum_ns", accumulating_ns(timeline, device));
-                }
-            }
-        }
+    let details = &timeline.details;
+    set(timeline, device, ("recomputed", "operator"), details.recomputed.as_ref(), facts);
+    if set(timeline, device, ("repeated", "node"), details.repeated_nodes.as_ref(), facts) {
+        let labels = timeline.ranges.labels.iter();
+        let is_adding: Vec<bool> = labels.map(|label| timeline.name(label.name).ends_with(OF_PARAMETER)).collect();
+        facts.set("accumulate_grad_kernel_sum_ns", launched_ns(timeline, device, &is_adding));
     }
 }
 
-/// How long kernels run that add a gradient to what is there already.
-fn accumulating_ns(timeline: &Timeline, device: &DeviceContext) -> i64 {
-    let is_node: Vec<bool> =
-        timeline.ranges.labels.iter().map(|label| timeline.name(label.name).ends_with(ACCUMULATING)).collect();
-    let nodes = OptimizerSteps::new(timeline, &is_node);
-    let mut nodes = nodes.follow();
-    let kernels = device.ops.in_window().filter(|op| op.kind == OpKind::Kernel && nodes.launched(timeline, *op));
-    kernels.map(|op| op.interval().clip(device.window()).len_ns()).fold(0, i64::saturating_add)
+/// Whether any of them launches kernels.
+fn set(
+    timeline: &Timeline,
+    device: &DeviceContext,
+    (prefix, what): (&str, &str),
+    again: Option<&RunsAgain>,
+    facts: &mut Entity,
+) -> bool {
+    let Some(again) = again else { return false };
+    let count = runs(timeline, device, again);
+    facts.set(&format!("{prefix}_{what}_count"), count);
+    let Some(work) = (count > 0).then(|| Work::of(timeline, device, again)).flatten() else { return false };
+    facts.set(&format!("{prefix}_kernel_count"), work.kernel_count);
+    facts.set(&format!("{prefix}_busy_ns"), work.busy_ns);
+    facts.set_some(&format!("{prefix}_kernel"), work.main.map(|name| timeline.name(name)));
+    true
 }
 
 /// How many of them the threads of a device run in its window.

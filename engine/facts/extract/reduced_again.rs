@@ -86,15 +86,14 @@ fn passes(context: &Context<'_>, device: &DeviceContext) -> Option<Vec<Pass>> {
     let own = context.optimizer_steps().of_threads().filter(|(thread, _)| device.is_of(timeline.process_of(*thread)));
     let (thread, steps) = own.max_by_key(|(thread, times)| (times.len(), Reverse(*thread)))?;
     let ranges = timeline.ranges.of_thread(thread)?;
-    let begins =
-        ranges.times.iter().zip(&ranges.label).filter(|(_, label)| is_forward.get(**label as usize) == Some(&true));
-    let mut begins: Vec<i64> = begins.map(|(times, _)| times.start).collect();
+    let starts = |is_one: &[bool]| -> Vec<i64> {
+        let ranges = ranges.times.iter().zip(&ranges.label);
+        ranges.filter(|(_, label)| is_one.get(**label as usize) == Some(&true)).map(|(times, _)| times.start).collect()
+    };
+    let mut begins = starts(&is_forward);
     begins.sort_unstable();
     begins.dedup();
-    let is_zeroing = labels(timeline, |name| name.starts_with(ZERO_GRAD));
-    let is_zeroing = |label: u32| is_zeroing.get(label as usize) == Some(&true);
-    let zeroing = ranges.times.iter().zip(&ranges.label).filter(|(_, label)| is_zeroing(**label));
-    let zeroing: Vec<i64> = zeroing.map(|(times, _)| times.start).collect();
+    let zeroing = starts(&labels(timeline, |name| name.starts_with(ZERO_GRAD)));
     let passes = begins.iter().enumerate().filter_map(|(index, begin)| {
         let step = steps.partition_point(0, |range| range.start <= *begin);
         // A step that computes gradients itself does so for points of its own (L-BFGS).

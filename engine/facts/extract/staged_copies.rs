@@ -13,6 +13,10 @@ use crate::timeline::columns::Direction;
 const LEAST_BYTES: i64 = 64 << 10;
 /// Copies to the host of one size that wait for one to a device.
 const MOST_WAITING: usize = 64;
+/// A copy that begins later after the other has ended than this need not have waited for it.
+const MOST_APART_NS: i64 = 100_000;
+/// So many calls between both are looked at.
+const MOST_BETWEEN: usize = 8;
 
 /// A copy between host and device.
 #[derive(Clone, Copy)]
@@ -25,11 +29,6 @@ struct Copy {
     call: Option<u32>,
     process: u32,
 }
-
-/// A copy that begins later after the other has ended than this need not have waited for it.
-const MOST_APART_NS: i64 = 100_000;
-/// So many calls between both are looked at.
-const MOST_BETWEEN: usize = 8;
 
 /// By index of the device, how many of its copies to the host are followed so, and how many bytes these are.
 pub(super) type ByDevice = HashMap<u32, (i64, i64)>;

@@ -15,7 +15,7 @@ use crate::timeline::union::Union;
 use crate::timeline::{NameId, Timeline};
 
 /// The node of each parameter whose gradient is asked for: it comes once in a pass.
-const OF_PARAMETER: &str = "torch::autograd::AccumulateGrad";
+pub(super) const OF_PARAMETER: &str = "torch::autograd::AccumulateGrad";
 /// In the names of PyTorch's own kernels: each works on one tensor.
 const OWN: &str = "at::native::";
 /// In the name of the kernel of PyTorch for the backward pass of batch normalisation in evaluation mode.

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use foldhash::{HashMap, HashSet};
 
-use super::{Group, Marks, UNNAMED_INSIDE_SHARE, words};
+use super::{Group, MAX_NAME_BYTES, Marks, UNNAMED_INSIDE_SHARE, WARM_UP, WARM_UP_PAIR, words};
 use crate::steps::Launches;
 use crate::steps::phases::MAX_WARM_UP_STEPS;
 use crate::steps::step::{Certainty, MIN_STEP_COUNT, Steps};
@@ -12,10 +12,7 @@ use crate::text::cut;
 use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
 
-/// Words that say that a range warms something up.
-const WARM_UP: [&str; 4] = ["warmup", "prewarm", "warm", "up"];
-/// What tells stands in so much of a name, and in so many of its words.
-const MAX_NAME_BYTES: usize = 256;
+/// What tells stands in so many words of a name.
 const MAX_WORDS: usize = 16;
 
 /// What repeats after steps that are called warm-up: the outermost range that launches nearly all of the work there.
@@ -50,9 +47,9 @@ pub(super) fn end_before(marks: &Marks, launches: &Launches, steps: &Steps) -> O
 /// The range of a program that measures one pass after one that it calls warm-up: both are called the same but for that word, as
 /// `warmup|forward` and `measure|forward`, and launch about as much. The later of several.
 pub(in crate::steps) fn measured(timeline: &Timeline, marks: &Marks, launches: &Launches) -> Option<Interval> {
-    let mut warm_up: HashMap<Called, Vec<(i64, usize)>> = HashMap::default();
+    let mut warm_up: HashMap<ButOneWord, Vec<(i64, usize)>> = HashMap::default();
     for group in marks.with_parts(launches).filter(|group| group.called.is_warm_up) {
-        let Some(called) = Called::of_warm_up(group) else { continue };
+        let Some(called) = ButOneWord::of_warm_up(group) else { continue };
         let runs = group.hosts.iter().map(|host| (host.end, launches.count(*host)));
         warm_up.entry(called).or_default().extend(runs);
     }
@@ -66,7 +63,7 @@ pub(in crate::steps) fn measured(timeline: &Timeline, marks: &Marks, launches: &
         }
     }
     let follows = |host: Interval, group: &Group| {
-        let mut earlier = Called::all_without_one(group).filter_map(|called| {
+        let mut earlier = ButOneWord::all_without_one(group).filter_map(|called| {
             let runs = warm_up.get(&called)?;
             let ended = runs.partition_point(|(end, _)| *end <= host.start);
             runs.get(ended.checked_sub(1)?)
@@ -84,16 +81,16 @@ pub(in crate::steps) fn measured(timeline: &Timeline, marks: &Marks, launches: &
 
 /// The words of a name but for those at one place, which say whether the range warms up or is measured.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Called {
+struct ButOneWord {
     others: Vec<String>,
     place: usize,
 }
 
-impl Called {
+impl ButOneWord {
     /// Of a range that is called warm-up; `None` where it is called nothing else.
     fn of_warm_up(group: &Group) -> Option<Self> {
         let words = few_words(group);
-        let is_said = |word: &String| WARM_UP.contains(&word.as_str());
+        let is_said = |word: &String| WARM_UP.iter().chain(&WARM_UP_PAIR).any(|said| said == word);
         let place = words.iter().position(is_said)?;
         let others: Vec<String> = words.into_iter().filter(|word| !is_said(word)).collect();
         (!others.is_empty()).then_some(Self { others, place })
