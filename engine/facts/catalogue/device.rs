@@ -192,6 +192,17 @@ const COUNTS: &[Fact] = &[
         "Time in which the GPU is busy without those waits, and without that copy or memset: what shows how a program uses the GPU.",
     ),
     fact(
+        "uneven_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "How much longer than on the mean of all GPUs those kernels run here in the window that every GPU launches as often, each by itself and all together: what an even division of the work would take away. Communication is not counted. Absent with one GPU, where they launch other kernels, and where these run no longer here.",
+    ),
+    fact("uneven_kernel", Text, CudaTrace, Incomparable, "The name of the kernel with most of that time."),
+    fact("uneven_kernel_launch_count", Int, CudaTrace, Extensive, "How often this GPU launches it."),
+    fact("uneven_kernel_sum_ns", Int, CudaTrace, Extensive, "How long it runs here."),
+    fact("uneven_kernel_least_sum_ns", Int, CudaTrace, Extensive, "How long it runs on the GPU where it takes least."),
+    fact(
         "late_communication_ns",
         Int,
         CudaTrace,

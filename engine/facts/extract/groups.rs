@@ -7,7 +7,7 @@ use super::{
     locked_turns, metrics, nan_checks, operators, optimizer, pace, page_locked, phases, process_turns, product_rows,
     products, queued_behind, random_numbers, ranges, readbacks, recomputed, reduced_again, replay, round_trips,
     same_turns, second_derivatives, sequence, set_up_rounds, shared_stream, sorts, source_lines, staged_copies, steps,
-    streams, syncs, tuning, turns, uncalled_copies, unused_gradients,
+    streams, syncs, tuning, turns, uncalled_copies, uneven_gpus, unused_gradients,
 };
 
 /// Extracts a group of a device's facts.
@@ -67,6 +67,7 @@ fn facts_of_time(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>,
     between_os_calls::extract(context, device, &mut part.device);
     communication::extract(context, device, &mut part.device);
     late_gpus::extract(context, device, &mut part.device);
+    uneven_gpus::extract(context, device, &mut part.device);
     optimizer::extract(context, device, &mut part.device);
     tuning::extract(context, device, &mut part.device);
     kernel_tuning::extract(context, device, &mut part.device);

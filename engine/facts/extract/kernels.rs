@@ -10,8 +10,8 @@ use super::once::OfShape;
 use super::stats::clamped;
 use super::tally::{KernelTally, launch_shape};
 use super::{
-    Context, DeviceContext, DevicePart, Parents, copied_tensors, kernel_names, local_memory, product_casts, tried,
-    widths,
+    Context, DeviceContext, DevicePart, Parents, copied_tensors, gathers, kernel_names, local_memory, product_casts,
+    tried, widths,
 };
 use crate::facts::{Entity, EntityKind};
 use crate::steps::median_ns;
@@ -40,6 +40,7 @@ pub(super) fn extract(
     sums.sort_by(|a, b| b.sum_ns.cmp(&a.sum_ns).then_with(|| timeline.name(a.name).cmp(timeline.name(b.name))));
     tensor_copies(context, &sums, &mut part.device);
     copied_tensors::extract(context, device, &mut part.device);
+    gathers::extract(context, device, &mut part.device);
     product_casts::extract(context, device, &mut part.device);
     part.keep(&mut sums, context.max_entities());
     let mut indices = HashMap::default();

@@ -13,6 +13,7 @@ use super::ranges::NameOrder;
 use super::stats::Durations;
 use super::{
     Context, DeviceContext, between_os_calls, kinds, late_gpus, lives, locked_turns, optimizer, ranges, staged_copies,
+    uneven_gpus,
 };
 use crate::ledger::{Op, OpKind};
 use crate::timeline::columns::KernelShape;
@@ -35,6 +36,7 @@ pub(super) struct OfRecording {
     compiled: OnceLock<CompiledNames>,
     /// By device.
     communication: OnceLock<Vec<late_gpus::ByName>>,
+    uneven: OnceLock<uneven_gpus::ByName>,
     /// Of all threads.
     all_device_waits: OnceLock<DeviceWaits>,
     /// Of the threads that were asked for last: mostly the same ones launch the work of all devices.
@@ -226,6 +228,11 @@ impl Context<'_> {
     /// The communication kernels of each device, in the order of the devices.
     pub(super) fn communication(&self) -> &[late_gpus::ByName] {
         self.once.communication.get_or_init(|| late_gpus::by_name(self))
+    }
+
+    /// Kernels that all devices launch as often.
+    pub(super) fn uneven(&self) -> &uneven_gpus::ByName {
+        self.once.uneven.get_or_init(|| uneven_gpus::of_all(self))
     }
 
     /// The steps of optimizers that are marked.

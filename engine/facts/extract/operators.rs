@@ -26,6 +26,13 @@ struct Launch {
     ns: i64,
 }
 
+/// Kernels that operators of one name launch: how many, and how long they run within the window, each by itself.
+#[derive(Default)]
+pub(super) struct Launched {
+    pub(super) count: i64,
+    pub(super) ns: i64,
+}
+
 /// Adds to the kernels of a device, whose index among the entities is given by name.
 pub(super) fn extract(
     context: &Context<'_>,
@@ -37,7 +44,7 @@ pub(super) fn extract(
     let entity_of = |op: Op| kernels.get(&kernel_name(timeline, op)?).copied();
     let times = times(timeline, device, device.ops.in_window().filter_map(|op| Some((entity_of(op)?, op))), &[]);
     let mut most: BTreeMap<usize, (i64, i64, u32)> = BTreeMap::new();
-    for ((entity, name), ns) in times {
+    for ((entity, name), Launched { ns, .. }) in times {
         let (all_ns, most_ns, of) = most.entry(entity).or_insert((0, 0, NONE));
         *all_ns = all_ns.saturating_add(ns);
         if (ns, Reverse(name)) > (*most_ns, Reverse(*of)) {
@@ -65,9 +72,9 @@ pub(super) fn main_within(
     kernels: impl Iterator<Item = Op>,
     is_whole: &[bool],
 ) -> Vec<NameId> {
-    let times = times(timeline, device, kernels.map(|op| (0, op)), is_whole);
-    let all_ns = times.values().copied().fold(0, i64::saturating_add) as f64;
-    let mut times: Vec<(i64, NameId)> = times.into_iter().map(|((_, name), ns)| (ns, name)).collect();
+    let times = by_operator(timeline, device, kernels, is_whole);
+    let all_ns = times.values().map(|of| of.ns).fold(0, i64::saturating_add) as f64;
+    let mut times: Vec<(i64, NameId)> = times.into_iter().map(|(name, of)| (of.ns, name)).collect();
     times.retain(|(ns, name)| *name != NONE && *ns > 0);
     times.sort_by(|(a, one), (b, other)| b.cmp(a).then_with(|| timeline.name(*one).cmp(timeline.name(*other))));
     let (mut named, mut named_ns) = (Vec::new(), 0_i64);
@@ -81,15 +88,26 @@ pub(super) fn main_within(
     if named_ns as f64 >= MIN_SHARE * all_ns { named } else { Vec::new() }
 }
 
-/// How long kernels run by entity, and by the innermost operator that launches them, or the outermost of those that count as a whole;
-/// empty without operators.
+/// What operators launch of some kernels, by the innermost of them, or the outermost that counts as a whole; what none launches goes by
+/// [`NONE`]. Empty without operators.
+pub(super) fn by_operator(
+    timeline: &Timeline,
+    device: &DeviceContext,
+    kernels: impl Iterator<Item = Op>,
+    is_whole: &[bool],
+) -> BTreeMap<NameId, Launched> {
+    let times = times(timeline, device, kernels.map(|op| (0, op)), is_whole);
+    times.into_iter().map(|((_, name), of)| (name, of)).collect()
+}
+
+/// The same by entity as well.
 fn times(
     timeline: &Timeline,
     device: &DeviceContext,
     kernels: impl Iterator<Item = (usize, Op)>,
     is_whole: &[bool],
-) -> BTreeMap<(usize, NameId), i64> {
-    let mut times: BTreeMap<(usize, NameId), i64> = BTreeMap::new();
+) -> BTreeMap<(usize, NameId), Launched> {
+    let mut times: BTreeMap<(usize, NameId), Launched> = BTreeMap::new();
     if !timeline.ranges.hold_operators() {
         return times;
     }
@@ -101,8 +119,9 @@ fn times(
         for launch in of_thread {
             let label = within.as_mut().map_or(NONE, |within| within.at(launch.at, is_whole));
             let name = labels.get(label as usize).map_or(NONE, |label| label.name);
-            let time = times.entry((launch.entity, name)).or_default();
-            *time = time.saturating_add(launch.ns);
+            let of = times.entry((launch.entity, name)).or_default();
+            of.count += 1;
+            of.ns = of.ns.saturating_add(launch.ns);
         }
     }
     times

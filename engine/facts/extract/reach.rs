@@ -131,6 +131,7 @@ const fn reach(change: Change, made: Made) -> Option<&'static [&'static [Account
             | Change::EvenGrid
             | Change::FuseAttention
             | Change::KeepActivations
+            | Change::ReadInPlace
             | Change::KeepOrder
             | Change::Fuse
             | Change::KeepTensors

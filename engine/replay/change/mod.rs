@@ -3,11 +3,13 @@
 mod activations;
 mod aside;
 mod copies;
+mod gathered;
 mod graph;
 mod host;
 mod keep_data;
 mod kernels;
 mod merged;
+mod operators;
 mod precision;
 mod programs;
 mod sorted;
@@ -19,6 +21,7 @@ use super::setting::Setting;
 use crate::timeline::api::ApiClass;
 use crate::timeline::link::LinkRates;
 pub(super) use copies::{LAST_WAVE_SHARE, is_large_copy};
+pub use gathered::{GATHERING, LOOKING_UP};
 pub(super) use host::is_scalar_readback;
 use programs::Loops;
 pub use programs::PieceLoop;
@@ -102,6 +105,7 @@ changes! {
     FuseAttention "fuse-attention" "fuse_attention" "Attention that is written out becomes one kernel, which keeps no matrix of weights in memory."
     KeepActivations "keep-activations" "keep_activations" "What the forward pass computes is kept for the backward pass, which runs no operator of it again."
     KeepData "keep-data" "keep_data" "Data that goes to the GPU and back, in copies of pageable memory of one size, stays there; what the host does with it in between is done there."
+    ReadInPlace "read-in-place" "read_in_place" "What operators of a framework copy by an index is read where it lies: half of it is expected to be needed, nothing of it at best."
     KeepOrder "keep-order" "keep_order" "What operators of a framework sort lies in order already, or less of it is sorted: all that they launch to sort goes; at best with what follows it in the step."
     BatchCopies "batch-copies" "batch_copies" "Small copies in a row become one, packed by the host."
     PinCopies "pin-copies" "pin_copies" "Pageable host memory is pinned: copies run at the rate of the link and their calls return at once."
@@ -167,6 +171,7 @@ impl Change {
                 | Self::EvenGrid
                 | Self::Fuse
                 | Self::KeepTensors
+                | Self::ReadInPlace
                 | Self::FuseAttention
         )
     }
@@ -264,6 +269,7 @@ impl Play<'_> {
             Change::KeepTensors => self.keep_tensors(extent, setting),
             Change::FuseAttention => self.fuse_attention(extent, setting),
             Change::KeepActivations => self.keep_activations(setting),
+            Change::ReadInPlace => self.read_in_place(extent, setting),
             Change::KeepOrder => self.keep_order(extent, setting),
             Change::Fuse => self.fuse(extent, setting),
             Change::KeepData => self.keep_data(extent, setting),

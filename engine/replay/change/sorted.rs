@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use foldhash::HashSet;
 
 use super::super::model::Play;
-use super::super::record::{Op, Part};
+use super::super::record::Op;
 use super::super::setting::Setting;
+use super::operators::operators_of_calls;
 use super::{Extent, LARGE_SHARE};
 use crate::ledger::OpKind;
-use crate::timeline::Timeline;
-use crate::timeline::interval::Interval;
 
 /// Operators of PyTorch that sort on the way, some of them by calling others of these.
 pub const SORTING: [&str; 20] = [
@@ -53,7 +52,8 @@ impl Play<'_> {
     /// what follows in the step goes too, where sorting takes enough of it to be changed for that.
     pub(super) fn keep_order(&mut self, extent: Extent, setting: &Setting<'_>) {
         let part = &self.model.part;
-        let operators = operators_of_calls(setting.subject.timeline, part);
+        let is_followed = |name: &str| SORTING.contains(&name).then(|| !UNFOLLOWED.contains(&name));
+        let operators = operators_of_calls(setting.subject.timeline, part, is_followed);
         if operators.iter().all(Option::is_none) {
             return;
         }
@@ -74,7 +74,7 @@ impl Play<'_> {
         let is_large = own().map(run_ns).sum::<f64>() >= LARGE_SHARE * part.ops.iter().map(run_ns).sum::<f64>();
         let mut since: BTreeMap<(u32, u32), i64> = BTreeMap::new();
         if extent == Extent::Ceiling && is_large {
-            for op in own().filter(|op| operator(op).is_some_and(|operator| operator.is_followed)) {
+            for op in own().filter(|op| operator(op).is_some_and(|operator| operator.told)) {
                 let first = since.entry((op.device, op.step)).or_insert(op.start);
                 *first = op.start.min(*first);
             }
@@ -88,45 +88,6 @@ impl Play<'_> {
         self.drop_ops(|op| of_call(&is_gone, op) || is_behind(op));
         self.free_launches(&is_gone, extent, setting);
     }
-}
-
-/// An operator that may sort.
-#[derive(Debug, Clone, Copy)]
-struct Operator {
-    times: Interval,
-    /// Whether what comes behind it works on what it sorts.
-    is_followed: bool,
-}
-
-/// Of each call the outermost operator that may sort in which it is made.
-fn operators_of_calls(timeline: &Timeline, part: &Part) -> Vec<Option<Operator>> {
-    let mut of_calls = vec![None; part.calls.len()];
-    let names = timeline.ranges.labels.iter().map(|label| timeline.name(label.name));
-    let is_followed = |name: &str| SORTING.contains(&name).then(|| !UNFOLLOWED.contains(&name));
-    let sorting: Vec<Option<bool>> = names.map(is_followed).collect();
-    if sorting.iter().all(Option::is_none) {
-        return of_calls;
-    }
-    for thread in &part.threads {
-        let own = part.calls.get(thread.start).and_then(|first| timeline.ranges.of_thread(first.thread));
-        let Some(ranges) = own else { continue };
-        let mut until = i64::MIN;
-        let mut operators: Vec<Operator> = Vec::new();
-        for (times, label) in ranges.times.iter().zip(&ranges.label) {
-            let Some(is_followed) = sorting.get(*label as usize).copied().flatten() else { continue };
-            if times.start >= until {
-                until = times.end;
-                operators.push(Operator { times, is_followed });
-            }
-        }
-        for call in thread.clone() {
-            let at = part.calls[call].start;
-            let begun = operators.partition_point(|operator| operator.times.start <= at);
-            let last = begun.checked_sub(1).and_then(|last| operators.get(last));
-            of_calls[call] = last.copied().filter(|operator| at < operator.times.end);
-        }
-    }
-    of_calls
 }
 
 fn is_sort(setting: &Setting<'_>, op: &Op) -> bool {

@@ -11,7 +11,7 @@ use coldspot::source::{Limits, ReadOptions};
 use rusqlite::Connection;
 
 use crate::readers::kineto_held::{broadcasts, copies_within, zooming};
-use crate::readers::kineto_operators::{asked_copies, filled, loops, made_again, pieces};
+use crate::readers::kineto_operators::{asked_copies, filled, gathered, loops, made_again, pieces};
 use crate::readers::kineto_recomputed::of_several_losses;
 use crate::readers::ncu::with_constants;
 use crate::readers::reduced_again::reduced_each_pass;
@@ -354,6 +354,7 @@ fn every_fact_of_the_catalogue_is_set() {
         reduced_each_pass(),
         of_several_losses(),
         asked_copies(),
+        gathered(),
     ] {
         set.extend(names_in(&of_trace(&text)));
     }

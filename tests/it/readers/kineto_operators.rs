@@ -68,6 +68,26 @@ fn operators_that_ask_for_copies_are_told_unless_they_only_copy() {
     assert_eq!(told(casting_trace(6).replace("cpu_op", "user_annotation")), (" ".to_owned(), None));
 }
 
+/// Copies of which an operator asks for five that chooses by an index, once within a lookup.
+pub fn gathered() -> String {
+    casting_trace(6).replace("aten::copy_", "aten::index_select").replacen("aten::index_select", "aten::embedding", 1)
+}
+
+#[test]
+fn what_is_copied_by_an_index_is_told_unless_a_table_is_looked_up() {
+    let told = |text: String| {
+        let facts = facts(text);
+        let name = facts.of_kind(EntityKind::Device).next().unwrap().1.text("gather_operator").map(str::to_owned);
+        (name, device(&facts, "gather_launch_count"), device(&facts, "gather_ns"))
+    };
+    let (name, count, ns) = told(gathered());
+    assert_eq!(name.as_deref(), Some("aten::index_select"));
+    assert_eq!((count, ns % count), (5, 0));
+    assert_eq!(told(casting_trace(6)), (None, -1, -1), "nothing is chosen");
+    let without = gathered().replace("cpu_op", "user_annotation");
+    assert_eq!(told(without), (None, -1, -1), "no operators");
+}
+
 #[test]
 fn products_of_all_rows_of_a_tensor_that_grows_are_told() {
     let told = |text: String| {

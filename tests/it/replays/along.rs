@@ -419,6 +419,19 @@ fn what_an_operator_sorts_goes_with_all_that_it_launches() {
     assert!((0.28..0.36).contains(&expected), "{expected}");
 }
 
+#[test]
+fn what_is_copied_by_an_index_is_read_where_it_lies() {
+    let shares = |operator: &str| {
+        let (gain, step_ns) = sorting(operator, "vectorized_gather_kernel").gain(Change::ReadInPlace);
+        (gain.expected_ns as f64 / step_ns as f64, gain.ceiling_ns as f64 / step_ns as f64)
+    };
+    // Of two of six kernels half is expected, and all at most.
+    let (expected, most) = shares("aten::index_select");
+    assert!((0.13..0.18).contains(&expected) && (0.28..0.36).contains(&most), "{expected} {most}");
+    let (expected, most) = shares("aten::embedding");
+    assert!(expected < 0.01 && most < 0.01, "a table is looked up: {expected} {most}");
+}
+
 /// Steps whose optimizer launches kernels for lists of tensors, 60 for as many groups, each of so many blocks.
 pub(crate) fn groups(blocks: u32) -> Trace {
     const LIST: &str = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::TensorListMetadata<1>, at::native::(anonymous namespace)::BinaryOpScalarFunctor<float, 1, 1, 0> >";

@@ -1,0 +1,30 @@
+//! What reads rows by an index and writes them one after the other: nothing is computed, all is copied.
+
+use super::{Context, DeviceContext, operators};
+use crate::facts::Entity;
+use crate::ledger::OpKind;
+use crate::replay::{GATHERING, LOOKING_UP};
+use crate::timeline::NameId;
+use crate::timeline::columns::RangeKind;
+
+/// Sets which operator of them takes the most of the window's time, how long, and in how many launches.
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let timeline = context.timeline;
+    let labels = &timeline.ranges.labels;
+    let gathers = |name: NameId| GATHERING.contains(&timeline.name(name));
+    if !labels.iter().any(|label| label.kind == RangeKind::Operator && gathers(label.name)) {
+        return;
+    }
+    let counts = |name: &str| GATHERING.contains(&name) || LOOKING_UP.contains(&name);
+    let is_whole: Vec<bool> = labels.iter().map(|label| counts(timeline.name(label.name))).collect();
+    let kernels = device.ops.in_window().filter(|op| op.kind == OpKind::Kernel);
+    let launched = operators::by_operator(timeline, device, kernels, &is_whole);
+    let gathered = launched.into_iter().filter(|(name, of)| of.ns > 0 && gathers(*name));
+    // Of equals the first by name.
+    let main = gathered.min_by_key(|(name, of)| (-of.ns, timeline.name(*name)));
+    if let Some((name, of)) = main {
+        facts.set("gather_operator", timeline.name(name));
+        facts.set("gather_launch_count", of.count);
+        facts.set("gather_ns", of.ns);
+    }
+}

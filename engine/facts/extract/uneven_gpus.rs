@@ -1,0 +1,93 @@
+//! Kernels that take one GPU longer than another that launches them as often: the work is divided unevenly.
+
+use std::collections::BTreeMap;
+
+use super::{Context, DeviceContext};
+use crate::facts::Entity;
+use crate::timeline::{NONE, NameId};
+
+/// Launches on two GPUs are as many where they differ by no more than this share, or by one: windows need not begin alike.
+const MOST_DIFFERENT: f64 = 0.02;
+
+/// Launches of one name in the window of a device.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Launched {
+    count: i64,
+    sum_ns: i64,
+}
+
+impl Launched {
+    fn is_as_often(self, other: Self) -> bool {
+        let apart = self.count.abs_diff(other.count);
+        apart <= 1 || apart as f64 <= MOST_DIFFERENT * self.count.max(other.count) as f64
+    }
+}
+
+/// What all devices launch of one kernel that each of them launches as often.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OfAll {
+    mean_ns: i64,
+    least_ns: i64,
+}
+
+/// By the name of the kernel. Communication waits for others: how long it takes tells nothing of the work.
+pub(super) type ByName = BTreeMap<NameId, OfAll>;
+
+pub(super) fn of_all(context: &Context<'_>) -> ByName {
+    if context.devices.len() < 2 {
+        return ByName::new();
+    }
+    let mut all: BTreeMap<NameId, Vec<Launched>> = BTreeMap::new();
+    for device in &context.devices {
+        for (name, launched) in of_device(context, device) {
+            all.entry(name).or_default().push(launched);
+        }
+    }
+    let is_alike = |own: &[Launched]| {
+        let most = own.iter().max_by_key(|launched| launched.count).copied().unwrap_or_default();
+        own.len() == context.devices.len() && own.iter().all(|launched| launched.is_as_often(most))
+    };
+    all.retain(|_, own| is_alike(own));
+    let of_name = |own: Vec<Launched>| {
+        let least_ns = own.iter().map(|launched| launched.sum_ns).min().unwrap_or(0);
+        let sum_ns = own.iter().map(|launched| i128::from(launched.sum_ns)).sum::<i128>();
+        OfAll { mean_ns: (sum_ns / own.len().max(1) as i128) as i64, least_ns }
+    };
+    all.into_iter().map(|(name, own)| (name, of_name(own))).collect()
+}
+
+fn of_device(context: &Context<'_>, device: &DeviceContext) -> BTreeMap<NameId, Launched> {
+    let mut names: BTreeMap<NameId, Launched> = BTreeMap::new();
+    for (index, of) in &device.passed(context).shapes {
+        let Some(shape) = context.timeline.kernels.shapes.get(*index as usize) else { continue };
+        let communicates = context.traits.get(shape.full_name as usize).is_some_and(|traits| traits.is_communication);
+        if shape.name != NONE && !communicates {
+            let launched = names.entry(shape.name).or_default();
+            launched.count += of.launch_count;
+            launched.sum_ns = launched.sum_ns.saturating_add(i64::try_from(of.sum_ns).unwrap_or(i64::MAX));
+        }
+    }
+    names
+}
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let all = context.uneven();
+    if all.is_empty() {
+        return;
+    }
+    let (mut more_ns, mut main) = (0_i64, None::<(i64, NameId, Launched, OfAll)>);
+    for (name, own) in of_device(context, device) {
+        let Some(of_all) = all.get(&name) else { continue };
+        let ns = own.sum_ns.saturating_sub(of_all.mean_ns);
+        more_ns = more_ns.saturating_add(ns);
+        if main.is_none_or(|(most_ns, ..)| ns > most_ns) {
+            main = Some((ns, name, own, *of_all));
+        }
+    }
+    let Some((_, name, own, of_all)) = main.filter(|_| more_ns > 0) else { return };
+    facts.set("uneven_ns", more_ns);
+    facts.set("uneven_kernel", context.timeline.name(name));
+    facts.set("uneven_kernel_launch_count", own.count);
+    facts.set("uneven_kernel_sum_ns", own.sum_ns);
+    facts.set("uneven_kernel_least_sum_ns", of_all.least_ns);
+}
