@@ -1,7 +1,5 @@
 //! What a facts file says of itself by its name: a date, a commit, which run.
 
-use std::collections::HashMap;
-
 /// As many digits of a commit are the fewest that tell it.
 const LEAST_COMMIT: usize = 7;
 const MOST_COMMIT: usize = 64;
@@ -51,30 +49,37 @@ fn commit_of(stem: &str) -> Option<&str> {
 /// In which order labels stand.
 #[derive(Debug, Clone, Default)]
 pub struct Order {
-    /// The place of each commit, by its first digits; empty for the order of names.
-    places: HashMap<String, Vec<(String, usize)>>,
+    /// The place of each commit, in the order of their digits; empty for the order of names.
+    places: Vec<(String, usize)>,
 }
 
 impl Order {
     /// By a list of commits, one a line, the oldest first, as `git rev-list --reverse` prints it. Labels of other commits stand
     /// before them.
     pub fn of_commits(list: &str) -> Self {
-        let mut places: HashMap<String, Vec<(String, usize)>> = HashMap::default();
-        for (place, commit) in list.split_whitespace().enumerate() {
-            if let Some(begin) = commit.get(..LEAST_COMMIT) {
-                places.entry(begin.to_owned()).or_default().push((commit.to_owned(), place));
-            }
-        }
+        let commits = list.split_whitespace().enumerate();
+        let long = commits.filter(|(_, commit)| commit.get(..LEAST_COMMIT).is_some());
+        let mut places: Vec<(String, usize)> = long.map(|(place, commit)| (commit.to_owned(), place)).collect();
+        places.sort_unstable();
         Self { places }
     }
 
     pub(super) fn key<'a>(&self, label: &'a Label) -> (Option<usize>, &'a str) {
-        let known = label.commit().and_then(|commit| {
-            let alike = self.places.get(commit.get(..LEAST_COMMIT)?)?;
-            let is_same = |full: &str| full.starts_with(commit) || commit.starts_with(full);
-            alike.iter().find(|(full, _)| is_same(full)).map(|(_, place)| *place)
+        (label.commit().and_then(|commit| self.place(commit)), label.text())
+    }
+
+    /// The first place of a commit of the list which begins with this one, or with which this one begins.
+    fn place(&self, commit: &str) -> Option<usize> {
+        let from = |text: &str| {
+            let before = self.places.partition_point(|(full, _)| full.as_str() < text);
+            self.places.get(before..).unwrap_or(&[])
+        };
+        let longer = from(commit).iter().take_while(|(full, _)| full.starts_with(commit));
+        let shorter = (LEAST_COMMIT..commit.len()).filter_map(|length| {
+            let begin = commit.get(..length)?;
+            from(begin).first().filter(|(full, _)| full == begin)
         });
-        (known, label.text())
+        longer.chain(shorter).map(|(_, place)| *place).min()
     }
 }
 

@@ -119,7 +119,10 @@ impl History {
             groups.entry(run.label.clone()).or_default().push((ns, run));
         }
         let mut groups: Vec<(Label, Vec<(f64, Recorded)>)> = groups.into_iter().collect();
-        groups.sort_by(|a, b| order.key(&a.0).cmp(&order.key(&b.0)));
+        groups.sort_by_cached_key(|(label, _)| {
+            let (place, text) = order.key(label);
+            (place, text.to_owned())
+        });
         let points: Vec<Point> = groups.iter().map(|(label, runs)| Point::new(label, runs)).collect();
         let times: Vec<f64> = points.iter().map(|point| point.time_ns).collect();
         let changes = change::points(&times, least_share);

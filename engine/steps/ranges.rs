@@ -89,6 +89,8 @@ struct Called {
     is_warm_up: bool,
     /// It has `steps` in what is looked at of its name: one such range is the whole loop.
     names_steps: bool,
+    /// What it warms up by its name, or which warm-ups are called the same but for one word, where there are any.
+    pass: Option<Arc<[warm_up::ButOneWord]>>,
 }
 
 /// What tells stands in so much of a name.
@@ -103,7 +105,7 @@ impl Called {
         };
         let is_warm_up = is_warm_up(told);
         let names_steps = told.to_ascii_lowercase().contains("steps");
-        Self { rank, is_warm_up, names_steps, name }
+        Self { rank, is_warm_up, names_steps, name, pass: None }
     }
 }
 
@@ -129,9 +131,12 @@ impl Marks {
     /// All but those that are parts of a step; of these the steps of optimizers, which tell where a step ends. All of them where steps are called warm-up: what comes after it may have no name but
     /// that of a part.
     pub fn new(timeline: &Timeline) -> Self {
-        let plain = Plain::new(timeline);
+        let mut plain = Plain::new(timeline);
         let warms_up = plain.names.iter().any(|called| called.rank <= Rank::Part && called.is_warm_up);
         let most = if warms_up { Rank::Part } else { Rank::Other };
+        if warms_up {
+            warm_up::tell_passes(&mut plain.names);
+        }
         Self(groups(timeline, plain, |called| called.rank <= most || called.name.starts_with(OPTIMIZER_STEP)))
     }
 

@@ -27,18 +27,54 @@ const BETWEEN_TWO: &str = "SendRecv";
 /// With more GPUs each is not held against every other.
 const MOST_DEVICES: usize = 16;
 
-/// The communication kernels of one device by name, in the order of their ends.
-pub(super) type ByName = BTreeMap<NameId, Vec<Interval>>;
+/// The communication kernels of one device by name, in the order of these and of their ends: a recording may hold many of many names.
+#[derive(Debug, Default)]
+pub(super) struct ByName {
+    /// Each name, and how many kernels there are up to its last one.
+    names: Vec<(NameId, usize)>,
+    times: Vec<Interval>,
+}
+
+impl ByName {
+    fn new(mut kernels: Vec<(NameId, Interval)>) -> Self {
+        kernels.sort_unstable_by_key(|(name, kernel)| (*name, kernel.end, kernel.start));
+        let mut names: Vec<(NameId, usize)> = Vec::new();
+        for (place, (name, _)) in kernels.iter().enumerate() {
+            match names.last_mut().filter(|(last, _)| last == name) {
+                Some((_, end)) => *end = place + 1,
+                None => names.push((*name, place + 1)),
+            }
+        }
+        Self { names, times: kernels.into_iter().map(|(_, kernel)| kernel).collect() }
+    }
+
+    fn at(&self, index: usize) -> &[Interval] {
+        let before = index.checked_sub(1).and_then(|before| self.names.get(before));
+        let end = self.names.get(index).map_or(0, |(_, end)| *end);
+        self.times.get(before.map_or(0, |(_, end)| *end)..end).unwrap_or(&[])
+    }
+
+    /// The index of a name.
+    fn index_of(&self, name: NameId) -> Option<usize> {
+        self.names.binary_search_by_key(&name, |(own, _)| *own).ok()
+    }
+
+    /// By index of a name, the kernels of that name here and on another device; `None` of those that the other has not.
+    fn beside<'all>(&'all self, other: &'all Self) -> Vec<Option<(&'all [Interval], &'all [Interval])>> {
+        let mut theirs = other.names.iter().map(|(name, _)| *name).enumerate().peekable();
+        let of_name = |(index, (name, _)): (usize, &(NameId, usize))| {
+            while theirs.next_if(|(_, other)| other < name).is_some() {}
+            let (same, _) = theirs.next_if(|(_, other)| other == name)?;
+            Some((self.at(index), other.at(same)))
+        };
+        self.names.iter().enumerate().map(of_name).collect()
+    }
+}
 
 pub(super) fn by_name(context: &Context<'_>) -> Vec<ByName> {
     let of_device = |device: &DeviceContext| {
-        let mut all = ByName::new();
-        for op in device.ops.all_ops().filter(|op| op.kind == OpKind::Communication) {
-            let name = context.timeline.kernels.shape_of(op.index).name;
-            all.entry(name).or_default().push(op.interval());
-        }
-        all.values_mut().for_each(|own| own.sort_by_key(|kernel| (kernel.end, kernel.start)));
-        all
+        let all = device.ops.all_ops().filter(|op| op.kind == OpKind::Communication);
+        ByName::new(all.map(|op| (context.timeline.kernels.shape_of(op.index).name, op.interval())).collect())
     };
     context.devices.iter().map(of_device).collect()
 }
@@ -98,13 +134,15 @@ fn same_on_others(
     let is_own = |of: &DeviceContext| of.ops.device == device.ops.device;
     let Some((_, (own, _))) = all().find(|(_, (_, of))| is_own(of)) else { return Vec::new() };
     let others = all().filter(|(_, (_, of))| !is_own(of));
+    let names: Vec<Option<usize>> = kernels.iter().map(|kernel| own.index_of(kernel.name)).collect();
     let same = others.map(|(index, (other, _))| {
-        let ahead_ns = ahead_ns(own, other);
-        let of_kernel = |kernel: &Kernel| {
-            let of_name = own.get(&kernel.name).zip(other.get(&kernel.name))?;
+        let beside = own.beside(other);
+        let ahead_ns = ahead_ns(&beside);
+        let of_kernel = |(kernel, name): (&Kernel, &Option<usize>)| {
+            let of_name = beside.get((*name)?).copied().flatten()?;
             same(of_name, kernel.times, ahead_ns)
         };
-        (index, kernels.iter().map(of_kernel).collect::<Vec<_>>())
+        (index, kernels.iter().zip(&names).map(of_kernel).collect::<Vec<_>>())
     });
     let takes_part = |(_, same): &(usize, Vec<Option<Interval>>)| {
         same.iter().flatten().count() as f64 >= LEAST_FOUND * kernels.len() as f64
@@ -114,9 +152,9 @@ fn same_on_others(
 
 /// How far the clock of another device is ahead: by how much later its kernels end than those of the same name that come in the same
 /// order. Right behind a long one there often is a short one, which may end nearer to the long one of the other clock.
-fn ahead_ns(own: &ByName, other: &ByName) -> i64 {
+fn ahead_ns(beside: &[Option<(&[Interval], &[Interval])>]) -> i64 {
     let mut apart_ns = Vec::new();
-    for (own, other) in own.iter().filter_map(|(name, own)| Some((own, other.get(name)?))) {
+    for (own, other) in beside.iter().copied().flatten() {
         let (mut own, mut other) = (own.iter().peekable(), other.iter().peekable());
         while let (Some(one), Some(another)) = (own.peek(), other.peek()) {
             let later_ns = another.end.saturating_sub(one.end);
@@ -137,7 +175,7 @@ fn ahead_ns(own: &ByName, other: &ByName) -> i64 {
 
 /// The kernel of the same collective on another device, whose clock is so far ahead: by that, each ends nearest to the other of all
 /// that run meanwhile.
-fn same((own, other): (&Vec<Interval>, &Vec<Interval>), kernel: Interval, ahead_ns: i64) -> Option<Interval> {
+fn same((own, other): (&[Interval], &[Interval]), kernel: Interval, ahead_ns: i64) -> Option<Interval> {
     let found = nearest(other, moved(kernel, ahead_ns))?;
     nearest(own, moved(found, -ahead_ns)).filter(|back| *back == kernel).map(|_| found)
 }
@@ -162,6 +200,19 @@ fn nearest(by_end: &[Interval], kernel: Interval) -> Option<Interval> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn kernels_of_one_name_stand_beside_each_other() {
+        let of = |names: &[NameId]| {
+            let kernels = (0..).zip(names).map(|(place, name)| (*name, Interval::new(100 - place, 200 - place)));
+            ByName::new(kernels.collect())
+        };
+        let (own, other) = (of(&[7, 3, 7, 9]), of(&[9, 9, 2, 7]));
+        let counts = own.beside(&other).into_iter().map(|both| both.map(|(own, other)| (own.len(), other.len())));
+        assert_eq!(counts.collect::<Vec<_>>(), [None, Some((2, 1)), Some((1, 2))]);
+        assert_eq!(own.index_of(7).map(|index| own.at(index)[0].end), Some(198), "in the order of their ends");
+        assert_eq!((own.index_of(4), own.at(3).len()), (None, 0));
+    }
+
     fn of(times: &[(i64, i64)]) -> Vec<Interval> {
         times.iter().map(|(start, end)| Interval::new(1_000 * start, 1_000 * end)).collect()
     }
@@ -170,7 +221,7 @@ mod tests {
     fn the_same_collective_ends_nearest() {
         let own = of(&[(1_000, 2_000)]);
         let others = of(&[(900, 1_949), (1_900, 1_960), (1_980, 2_010), (2_012, 2_040)]);
-        let same = |others: &[Interval]| same((&own, &others.to_vec()), own[0], 0);
+        let same = |others: &[Interval]| same((&own, others), own[0], 0);
         assert_eq!(same(&others), Some(others[2]));
         assert_eq!(same(&others[..2]), Some(others[1]));
         assert_eq!((same(&others[..1]), same(&others[3..])), (None, None));
@@ -184,13 +235,12 @@ mod tests {
             of(&[1_000, 3_000, 5_000].map(step).concat())
         };
         let (own, other) = (steps(0, 30), steps(20, 0));
-        let ahead = ahead_ns(&[(7, own.clone())].into(), &[(7, other.clone())].into());
+        let ahead = ahead_ns(&[None, Some((&own[..], &other[..]))]);
         assert_eq!(ahead, 20_000);
         let found: Vec<_> = own.iter().map(|kernel| same((&own, &other), *kernel, ahead)).collect();
         assert_eq!(found, other.iter().copied().map(Some).collect::<Vec<_>>());
         // The first of a recording may be cut off on one of them.
-        let cut = [(7, own[1..].to_vec())].into();
-        assert_eq!(ahead_ns(&cut, &[(7, other.clone())].into()), 20_000);
-        assert_eq!(same((&own[1..].to_vec(), &other), own[1], ahead), Some(other[1]));
+        assert_eq!(ahead_ns(&[Some((&own[1..], &other[..]))]), 20_000);
+        assert_eq!(same((&own[1..], &other), own[1], ahead), Some(other[1]));
     }
 }

@@ -68,6 +68,7 @@ mod pass;
 mod pause;
 mod peers;
 mod phases;
+mod plain_names;
 mod poll_sleeps;
 mod prefetches;
 mod process_turns;

@@ -9,6 +9,7 @@ use super::by_index::{ByIndex, Seen};
 use super::compiled::CompiledNames;
 use super::optimizer::OptimizerSteps;
 use super::os_waits::{self, OsWaits, WaitsForOthers};
+use super::plain_names::PlainNames;
 use super::ranges::NameOrder;
 use super::stats::Durations;
 use super::{
@@ -33,6 +34,7 @@ pub(super) struct OfRecording {
     /// By process.
     call_kinds: OnceLock<Vec<kinds::OfProcess>>,
     range_names: OnceLock<NameOrder>,
+    plain_names: OnceLock<PlainNames>,
     compiled: OnceLock<CompiledNames>,
     /// By device.
     communication: OnceLock<Vec<late_gpus::ByName>>,
@@ -78,8 +80,8 @@ pub(super) struct Passed {
     /// Whether kernels that communicate are among the work.
     pub(super) has_communication: bool,
     launch_number: i64,
-    /// By stream; the last stands for work of no known stream.
-    pub(super) streams: Vec<OfStream>,
+    /// By stream, of which a recording may hold far more than a device uses; [`NONE`] stands for work of no known stream.
+    pub(super) streams: ByIndex<OfStream>,
     /// How long kernels run in the window; `None` where there are none.
     pub(super) kernel_median_ns: Option<i64>,
     /// How long the calls took that launched kernels, and from each call to the first that it asked for; `None` where there are
@@ -220,6 +222,11 @@ impl Context<'_> {
         self.once.range_names.get_or_init(|| NameOrder::of(self.timeline))
     }
 
+    /// Which ranges are called the same but for their numbers.
+    pub(super) fn plain_names(&self) -> &PlainNames {
+        self.once.plain_names.get_or_init(|| PlainNames::of(self.timeline))
+    }
+
     /// What the names of ranges tell of compiled code.
     pub(super) fn compiled(&self) -> &CompiledNames {
         self.once.compiled.get_or_init(|| CompiledNames::of(self.timeline))
@@ -266,7 +273,7 @@ impl DeviceContext {
 
 impl Passed {
     fn new(timeline: &Timeline, device: &DeviceContext) -> Self {
-        let mut passed = Self { streams: vec![OfStream::default(); timeline.streams.len() + 1], ..Self::default() };
+        let mut passed = Self::default();
         let most = device.ops.all_ops().size_hint().0;
         let mut kernels = Durations::with_capacity(most);
         let mut shapes: ByIndex<OfShape> = ByIndex::default();
@@ -281,7 +288,8 @@ impl Passed {
             passed.has_communication |= op.kind == OpKind::Communication;
             let call = op.call(timeline);
             let thread = call.and_then(|call| timeline.api.thread.get(call as usize)).copied();
-            passed.add_work(op.stream(timeline), thread, op.kind.is_compute());
+            let stream = Some(op.stream(timeline)).filter(|stream| (*stream as usize) < timeline.streams.len());
+            passed.add_work(stream.unwrap_or(NONE), thread, op.kind.is_compute());
             if let Some(call) = call.filter(|_| device.knows_host) {
                 delays.add(timeline, call, op, is_launch);
             }
@@ -308,8 +316,7 @@ impl Passed {
     }
 
     fn add_work(&mut self, stream: u32, thread: Option<u32>, is_compute: bool) {
-        let last = self.streams.len() - 1;
-        let of_stream = &mut self.streams[(stream as usize).min(last)];
+        let of_stream = self.streams.of(stream, OfStream::default);
         of_stream.count += 1;
         of_stream.has_compute |= is_compute;
         let Some(thread) = thread.filter(|thread| of_stream.first_thread != Some(*thread)) else { return };
@@ -322,12 +329,12 @@ impl Passed {
 
     /// The work of a stream, by its index.
     pub(super) fn stream(&self, stream: u32) -> OfStream {
-        self.streams.get(stream as usize).or(self.streams.last()).copied().unwrap_or_default()
+        self.streams.get(stream).copied().unwrap_or_default()
     }
 
     /// Whether kernels that compute, or graphs, are among the work.
     pub(super) fn has_compute(&self) -> bool {
-        self.streams.iter().any(|stream| stream.has_compute)
+        self.streams.iter().any(|(_, stream)| stream.has_compute)
     }
 
     /// The shapes of kernels that were launched, in their order.

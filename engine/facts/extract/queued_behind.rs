@@ -51,8 +51,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let timeline = context.timeline;
     let Some(properties) = device.properties(timeline) else { return };
     let own = |stream: &u32| timeline.streams.get(*stream as usize).is_some_and(|own| own.kind != StreamKind::Default);
-    let streams = (0_u32..).zip(&device.passed(context).streams).filter(|(_, passed)| passed.count > 0);
-    if streams.filter(|(stream, _)| own(stream)).nth(1).is_none() {
+    if device.passed(context).streams.iter().filter(|(stream, _)| own(stream)).nth(1).is_none() {
         return;
     }
     let mut all = waited(context, device, properties);

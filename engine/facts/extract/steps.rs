@@ -1,7 +1,8 @@
 //! Facts of steps: how many, how long, and what each holds.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
+
+use foldhash::HashMap;
 
 use super::followed::Followed;
 use super::phases::are_marked;
@@ -10,10 +11,9 @@ use super::{Context, DeviceContext, DevicePart, Parents};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::{Account, OpKind, callers};
 use crate::steps::{Certainty, Phases, Step, Steps, without_numbers};
-use crate::timeline::columns::Label;
+use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
-use crate::timeline::{NameId, Timeline};
 
 /// Steps that get an entity of their own: all of a short run, the slowest ones of a long run.
 const MAX_REPORTED: usize = 200;
@@ -21,7 +21,7 @@ const MAX_REPORTED: usize = 200;
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
     let Some(steps) = device.told.steps.as_ref().filter(|steps| are_told(steps)) else { return };
     part.device.set_some("step_name", Some(steps.name.as_str()).filter(|name| !name.is_empty()));
-    part.device.set_some("step_full_name", full_name(context.timeline, &steps.name));
+    part.device.set_some("step_full_name", full_name(context, &steps.name));
     part.device.set("step_told_by", steps.told_by.id());
     part.device.set("step_certainty", steps.certainty.id());
     part.device.set("step_count", steps.steps.len() as i64);
@@ -34,7 +34,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     let steady = of_phases(device, Phases::of_steps(device.window(), steps), steps.steps.len(), &mut part.device);
     of_behind(device, &steps.steps, &steady, &mut part.device);
     of_slow(device, steady.len(), &mut part.device);
-    let numbers = Numbers::new(context.timeline, device, steps);
+    let numbers = Numbers::new(context, device, steps);
     of_slowest(&numbers, &steps.steps, steady.clone(), &mut part.device);
     part.entities.extend(entities(context.timeline, device, parents, (&steps.steps, &numbers), steady.start));
 }
@@ -50,8 +50,7 @@ fn of_threads(context: &Context<'_>, device: &DeviceContext, name: &str, facts: 
     if launching.len() < 2 || name.is_empty() {
         return;
     }
-    let is_name = |label: &Label| without_numbers(timeline.name(label.name)) == without_numbers(name);
-    let is_step: Vec<bool> = timeline.ranges.labels.iter().map(is_name).collect();
+    let is_step: Vec<bool> = context.plain_names().called(&without_numbers(name)).collect();
     let window = device.window();
     let counts = timeline.ranges.threads.iter().filter(|ranges| launching.contains_key(&ranges.thread)).map(|ranges| {
         let of_steps =
@@ -188,8 +187,10 @@ struct Numbers {
 }
 
 impl Numbers {
-    fn new(timeline: &Timeline, device: &DeviceContext, steps: &Steps) -> Self {
-        let own: Option<Vec<i64>> = steps.steps.iter().map(|step| own_number(timeline, steps, *step)).collect();
+    fn new(context: &Context<'_>, device: &DeviceContext, steps: &Steps) -> Self {
+        let mut of_labels = OfLabels::new(context, &steps.name);
+        let number = |step: &Step| own_number(context.timeline, steps, *step, &mut of_labels);
+        let own: Option<Vec<i64>> = steps.steps.iter().map(number).collect();
         // Numbers that begin anew tell no step from another.
         let own = own.filter(|own| own.len() > 1 && own.windows(2).all(|pair| pair[0] < pair[1]));
         Self { own, earlier_count: device.told.earlier_step_count }
@@ -202,29 +203,45 @@ impl Numbers {
 }
 
 /// The one name that all ranges have which are called so but for their numbers; `None` where these vary.
-fn full_name<'all>(timeline: &'all Timeline, plain: &str) -> Option<&'all str> {
-    let (begin, _) = plain.split_once('#')?;
-    let names: BTreeSet<NameId> = timeline.ranges.labels.iter().map(|label| label.name).collect();
-    let mut called_so = names
-        .into_iter()
-        .map(|name| timeline.name(name))
-        .filter(|name| name.starts_with(begin) && without_numbers(name) == plain);
-    called_so.next().filter(|_| called_so.next().is_none())
+fn full_name<'all>(context: &Context<'all>, plain: &str) -> Option<&'all str> {
+    let timeline = context.timeline;
+    // One without a number is its own.
+    plain.contains('#').then_some(())?;
+    let called = timeline.ranges.labels.iter().zip(context.plain_names().called(plain));
+    let mut names = called.filter(|(_, is_so)| *is_so).map(|(label, _)| label.name);
+    let first = names.next()?;
+    names.all(|name| name == first).then(|| timeline.name(first))
+}
+
+/// The numbers in the names of labels that are called as steps are, each read once.
+struct OfLabels {
+    is_step: Vec<bool>,
+    known: HashMap<u32, Option<i64>>,
+}
+
+impl OfLabels {
+    fn new(context: &Context<'_>, plain: &str) -> Self {
+        let has_own = context.timeline.details.step_numbers.is_empty();
+        let called = context.plain_names().called(plain);
+        Self { is_step: if has_own { called.collect() } else { Vec::new() }, known: HashMap::default() }
+    }
+
+    fn of(&mut self, timeline: &Timeline, label: u32) -> Option<i64> {
+        let name =
+            timeline.ranges.labels.get(label as usize).filter(|_| self.is_step.get(label as usize) == Some(&true))?;
+        *self.known.entry(label).or_insert_with(|| only_number(timeline.name(name.name)))
+    }
 }
 
 /// The number in the name of the range that tells a step.
-fn own_number(timeline: &Timeline, steps: &Steps, step: Step) -> Option<i64> {
+fn own_number(timeline: &Timeline, steps: &Steps, step: Step, of_labels: &mut OfLabels) -> Option<i64> {
     if !timeline.details.step_numbers.is_empty() {
         return timeline.details.step_numbers.of(step.host);
     }
     let ranges = timeline.ranges.of_thread(steps.thread)?;
     let first = ranges.times.partition_point(0, |range| range.start < step.host.start);
-    let begun = (first..ranges.times.len()).take_while(|index| ranges.times.at(*index).start == step.host.start);
-    let names = begun.filter_map(|index| {
-        let label = timeline.ranges.labels.get(*ranges.label.get(index)? as usize)?;
-        Some(timeline.name(label.name))
-    });
-    names.filter(|name| without_numbers(name) == steps.name).find_map(only_number)
+    let mut begun = (first..ranges.times.len()).take_while(|index| ranges.times.at(*index).start == step.host.start);
+    begun.find_map(|index| of_labels.of(timeline, ranges.label.get(index).copied()?))
 }
 
 /// The number that a name holds, where it holds one.

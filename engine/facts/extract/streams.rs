@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::by_index::ByIndex;
 use super::once::Passed;
 use super::{Context, DeviceContext, DevicePart, Parents};
 use crate::facts::{Entity, EntityKind};
@@ -106,7 +107,8 @@ fn of_device(context: &Context<'_>, device: &DeviceContext, totals: &Totals, fac
 /// The most streams that one thread is the first to launch kernels to; `None` where no thread is known.
 fn of_one_thread(passed: &Passed) -> Option<i64> {
     let mut counts: BTreeMap<u32, i64> = BTreeMap::new();
-    for thread in passed.streams.iter().filter(|stream| stream.has_compute).filter_map(|stream| stream.first_thread) {
+    let computing = passed.streams.iter().filter(|(_, stream)| stream.has_compute);
+    for thread in computing.filter_map(|(_, stream)| stream.first_thread) {
         *counts.entry(thread).or_default() += 1;
     }
     counts.into_values().max()
@@ -114,10 +116,13 @@ fn of_one_thread(passed: &Passed) -> Option<i64> {
 
 /// What each stream ran, by its index.
 fn uses(timeline: &Timeline, device: &DeviceContext) -> Vec<(u32, Use)> {
-    let mut streams: Vec<Option<Use>> = vec![None; timeline.streams.len()];
+    let mut streams: ByIndex<Use> = ByIndex::default();
     for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
-        let Some(stream) = streams.get_mut(op.stream(timeline) as usize) else { continue };
-        let stream = stream.get_or_insert_default();
+        let index = op.stream(timeline);
+        if index as usize >= timeline.streams.len() {
+            continue;
+        }
+        let stream = streams.of(index, Use::default);
         let part = op.interval().clip(device.window());
         stream.all.push(part);
         if op.kind.is_kernel() {
@@ -126,7 +131,9 @@ fn uses(timeline: &Timeline, device: &DeviceContext) -> Vec<(u32, Use)> {
         }
         stream.copy_count += i64::from(op.kind == OpKind::Copy);
     }
-    (0..).zip(streams).filter_map(|(index, used)| Some((index, used?))).collect()
+    let mut streams = streams.into_list();
+    streams.sort_unstable_by_key(|(index, _)| *index);
+    streams
 }
 
 const fn kind_name(kind: StreamKind) -> &'static str {

@@ -325,7 +325,7 @@ fn upload_call(timeline: &Timeline, op: Op) -> Option<Interval> {
 
 /// Whether two streams beside the default one have work: else there is none that could take turns.
 fn has_several_streams(context: &Context<'_>, device: &DeviceContext) -> bool {
-    let streams = (0_u32..).zip(&device.passed(context).streams).filter(|(_, own)| own.count > 0);
+    let streams = device.passed(context).streams.iter();
     streams.filter(|(stream, _)| kind(context.timeline, *stream) != Some(StreamKind::Default)).nth(1).is_some()
 }
 

@@ -1,10 +1,13 @@
 //! What ranges that are called warm-up say of the steps behind them.
 
 use std::cmp::Reverse;
+use std::hash::BuildHasher;
+use std::sync::Arc;
 
+use foldhash::quality::RandomState;
 use foldhash::{HashMap, HashSet};
 
-use super::{Group, MAX_NAME_BYTES, Marks, UNNAMED_INSIDE_SHARE, WARM_UP, WARM_UP_PAIR, words};
+use super::{Called, Group, MAX_NAME_BYTES, Marks, UNNAMED_INSIDE_SHARE, WARM_UP, WARM_UP_PAIR, words};
 use crate::steps::Launches;
 use crate::steps::phases::MAX_WARM_UP_STEPS;
 use crate::steps::step::{Certainty, MIN_STEP_COUNT, Steps};
@@ -49,9 +52,8 @@ pub(super) fn end_before(marks: &Marks, launches: &Launches, steps: &Steps) -> O
 pub(in crate::steps) fn measured(timeline: &Timeline, marks: &Marks, launches: &Launches) -> Option<Interval> {
     let mut warm_up: HashMap<ButOneWord, Vec<(i64, usize)>> = HashMap::default();
     for group in marks.with_parts(launches).filter(|group| group.called.is_warm_up) {
-        let Some(called) = ButOneWord::of_warm_up(group) else { continue };
-        let runs = group.hosts.iter().map(|host| (host.end, launches.count(*host)));
-        warm_up.entry(called).or_default().extend(runs);
+        let runs = || group.hosts.iter().map(|host| (host.end, launches.count(*host)));
+        passes(group).for_each(|pass| warm_up.entry(*pass).or_default().extend(runs()));
     }
     for runs in warm_up.values_mut() {
         runs.sort_unstable();
@@ -63,8 +65,8 @@ pub(in crate::steps) fn measured(timeline: &Timeline, marks: &Marks, launches: &
         }
     }
     let follows = |host: Interval, group: &Group| {
-        let mut earlier = ButOneWord::all_without_one(group).filter_map(|called| {
-            let runs = warm_up.get(&called)?;
+        let mut earlier = passes(group).filter_map(|pass| {
+            let runs = warm_up.get(pass)?;
             let ended = runs.partition_point(|(end, _)| *end <= host.start);
             runs.get(ended.checked_sub(1)?)
         });
@@ -79,37 +81,57 @@ pub(in crate::steps) fn measured(timeline: &Timeline, marks: &Marks, launches: &
     Some(innermost(timeline, group, host, launches))
 }
 
-/// The words of a name but for those at one place, which say whether the range warms up or is measured.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct ButOneWord {
-    others: Vec<String>,
-    place: usize,
+fn passes(group: &Group) -> impl Iterator<Item = &ButOneWord> {
+    group.called.pass.iter().flat_map(|passes| passes.iter())
+}
+
+/// The words of a name but for those at one place, which say whether the range warms up or is measured: a number for them, the same for
+/// the same words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct ButOneWord(u64);
+
+/// Tells of each name which pass it warms up, and of others which of these they may measure: once for a recording, whose ranges may have
+/// many names on many threads.
+pub(super) fn tell_passes(names: &mut [Called]) {
+    let numbers = RandomState::default();
+    let mut warmed_up: HashSet<ButOneWord> = HashSet::default();
+    for called in names.iter_mut().filter(|called| called.is_warm_up) {
+        if let Some(pass) = ButOneWord::of_warm_up(&called.name, &numbers) {
+            warmed_up.insert(pass);
+            called.pass = Some([pass].into());
+        }
+    }
+    for called in names.iter_mut().filter(|called| !called.is_warm_up && !warmed_up.is_empty()) {
+        let passes = ButOneWord::all_without_one(&called.name, &numbers);
+        let passes: Vec<ButOneWord> = passes.filter(|pass| warmed_up.contains(pass)).collect();
+        called.pass = Some(passes).filter(|passes| !passes.is_empty()).map(Arc::from);
+    }
 }
 
 impl ButOneWord {
     /// Of a range that is called warm-up; `None` where it is called nothing else.
-    fn of_warm_up(group: &Group) -> Option<Self> {
-        let words = few_words(group);
+    fn of_warm_up(name: &str, numbers: &RandomState) -> Option<Self> {
+        let words = few_words(name);
         let is_said = |word: &String| WARM_UP.iter().chain(&WARM_UP_PAIR).any(|said| said == word);
         let place = words.iter().position(is_said)?;
-        let others: Vec<String> = words.into_iter().filter(|word| !is_said(word)).collect();
-        (!others.is_empty()).then_some(Self { others, place })
+        let others: Vec<&String> = words.iter().filter(|word| !is_said(word)).collect();
+        (!others.is_empty()).then(|| Self(numbers.hash_one((others, place))))
     }
 
     /// Without one word of another range each.
-    fn all_without_one(group: &Group) -> impl Iterator<Item = Self> {
-        let words = few_words(group);
-        (0..words.len()).map(move |place| {
-            let mut others = words.clone();
-            others.remove(place);
-            Self { others, place }
+    fn all_without_one(name: &str, numbers: &RandomState) -> impl Iterator<Item = Self> {
+        let words = few_words(name);
+        (0..words.len()).map(move |left_out| {
+            let others = words.iter().enumerate().filter(|(place, _)| *place != left_out);
+            let others: Vec<&String> = others.map(|(_, word)| word).collect();
+            Self(numbers.hash_one((others, left_out)))
         })
     }
 }
 
 /// The words of the begin of a name, no more than so many.
-fn few_words(group: &Group) -> Vec<String> {
-    let mut words = words(cut::to_bytes(&group.called.name, MAX_NAME_BYTES));
+fn few_words(name: &str) -> Vec<String> {
+    let mut words = words(cut::to_bytes(name, MAX_NAME_BYTES));
     words.truncate(MAX_WORDS);
     words
 }
