@@ -29,7 +29,7 @@ impl Play<'_> {
         self.set_runs(|_, op, run_ns| {
             let operator = operators.get(op.call as usize).copied().flatten();
             let is_gather = op.kind == OpKind::Kernel && operator.is_some_and(|operator| operator.told);
-            is_gather.then(|| (run_ns as f64 * needed_share) as i64)
+            is_gather.then_some((run_ns as f64 * needed_share) as i64)
         });
     }
 }
