@@ -11,7 +11,7 @@ use super::first::FirstOf;
 use super::laid_out::{LaidOut, Shared};
 use super::rows::{Source, Table};
 use super::{dispatch, marks};
-use crate::timeline::api::{ApiClass, classify};
+use crate::timeline::api::{self, ApiClass, classify};
 use crate::timeline::columns::OverheadKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
@@ -272,12 +272,23 @@ struct Layout<'calls> {
     ends: FirstOf<Reverse<i64>>,
     last_call_end: i64,
     last_call_activity: Activity,
+    last_call_loads: Loads,
     /// How long the thread takes at most to prepare a launch, where that recurs.
     dispatch_ns: i64,
     /// When the thread first did anything that was recorded.
     begins: i64,
     /// Until when the scheduler's record tells of it, if it does.
     scheduled_until: i64,
+}
+
+/// What a call does with code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Loads {
+    Nothing,
+    /// Brings it.
+    Brings,
+    /// Lets it go.
+    LetsGo,
 }
 
 /// The index of the source of API calls.
@@ -313,6 +324,7 @@ impl<'calls> Layout<'calls> {
             ends: FirstOf::default(),
             last_call_end: i64::MIN,
             last_call_activity: Activity::Unknown,
+            last_call_loads: Loads::Nothing,
             dispatch_ns: calls.dispatch_ns.get(thread as usize).copied().unwrap_or(0),
         }
     }
@@ -352,8 +364,18 @@ impl<'calls> Layout<'calls> {
         let (activity, name) = self.activity_of(table, row);
         if table == Table::ApiCalls && interval.end >= self.last_call_end {
             (self.last_call_end, self.last_call_activity) = (interval.end, activity);
+            self.last_call_loads = self.loads(row);
         }
         Some((interval, activity, name))
+    }
+
+    /// What a call does with code, by its name.
+    fn loads(&self, call: usize) -> Loads {
+        match self.calls.class_of(self.timeline, call as u32) {
+            ApiClass::Load if api::lets_code_go(self.timeline.name(self.timeline.api.name[call])) => Loads::LetsGo,
+            ApiClass::Load => Loads::Brings,
+            _ => Loads::Nothing,
+        }
     }
 
     /// Enters the next interval of a source.
@@ -431,7 +453,7 @@ impl<'calls> Layout<'calls> {
             }
             // A thread that does not run prepares no launch.
             let is_off_cpu = |this: &mut Self| this.innermost(Activity::OffCpu, now).is_some();
-            if in_gap == Some(activity) && !(activity == Activity::Launch && is_off_cpu(self)) {
+            if in_gap == Some(activity) && !(activity != Activity::Query && is_off_cpu(self)) {
                 return (activity, NONE);
             }
         }
@@ -469,7 +491,8 @@ impl<'calls> Layout<'calls> {
             && next.next_start.saturating_sub(self.last_call_end) <= self.dispatch_ns
     }
 
-    /// Host code between two API calls close together is launching, as long as the thread runs; between two polls it is polling.
+    /// Host code between two API calls close together is launching, as long as the thread runs; between two polls it is polling. What
+    /// follows a call that brings code asks for the functions in it, and no profiler records that.
     fn gap_activity(&self) -> Option<Activity> {
         let next = &self.sources[API];
         let call = next.next_row()?;
@@ -479,6 +502,15 @@ impl<'calls> Layout<'calls> {
         }
         let next_activity = self.calls.activity.get(call).copied();
         let polls = self.last_call_activity == Activity::Query && next_activity == Some(Activity::Query);
-        Some(if polls { Activity::Query } else { Activity::Launch })
+        let loads = match self.last_call_loads {
+            Loads::Nothing => false,
+            Loads::Brings => true,
+            Loads::LetsGo => self.loads(call) != Loads::Nothing,
+        };
+        Some(match (polls, loads) {
+            (true, _) => Activity::Query,
+            (false, true) => Activity::Load,
+            (false, false) => Activity::Launch,
+        })
     }
 }

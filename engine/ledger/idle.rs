@@ -147,6 +147,8 @@ pub struct IdleReading {
     pub host_after_sync_ns: i64,
     /// The same of what it waits in the operating system.
     pub blocked_after_sync_ns: i64,
+    /// The same of what it loads code.
+    pub load_after_sync_ns: i64,
     /// Host code in stretches that began in a copy call that blocks.
     pub host_after_copy_call_ns: i64,
     /// Host code after which the thread loads code in the same stretch: it may have compiled or read that meanwhile.
@@ -161,6 +163,8 @@ pub struct IdleReading {
     pub too_deep_count: i64,
     /// The stretches that lie beside copies.
     pub beside_copies: Vec<BesideCopies>,
+    /// Those of them of which nothing is known.
+    pub unknown_beside_copies: Vec<BesideCopies>,
     /// Those of them that a thread has to explain.
     pub host_beside_copies: Vec<HostBesideCopies>,
     /// Those beside migrations of unified memory, in time order, without those that are longer than from one page to the next.
@@ -271,6 +275,7 @@ impl IdleReading {
         self.after_waits.merge(other.after_waits);
         self.host_after_sync_ns += other.host_after_sync_ns;
         self.blocked_after_sync_ns += other.blocked_after_sync_ns;
+        self.load_after_sync_ns += other.load_after_sync_ns;
         self.host_after_copy_call_ns += other.host_after_copy_call_ns;
         self.host_before_load_ns += other.host_before_load_ns;
         self.host_before_loads.extend(other.host_before_loads);
@@ -285,6 +290,7 @@ impl IdleReading {
         self.too_deep_count += other.too_deep_count;
         self.beside_copies.extend(other.beside_copies);
         self.won_beside_copies.extend(other.won_beside_copies);
+        self.unknown_beside_copies.extend(other.unknown_beside_copies);
         self.host_beside_copies.extend(other.host_beside_copies);
         for (account, samples) in other.samples.into_pairs() {
             self.samples[account].extend(samples);
@@ -355,6 +361,7 @@ impl IdleReading {
         match (piece.activity, piece.trigger) {
             (Account::IdleHost, Account::AfterSync) => self.host_after_sync_ns += piece.interval.len_ns(),
             (Account::IdleBlocked, Account::AfterSync) => self.blocked_after_sync_ns += piece.interval.len_ns(),
+            (Account::IdleLoad, Account::AfterSync) => self.load_after_sync_ns += piece.interval.len_ns(),
             (Account::IdleHost, Account::AfterCopy) => self.host_after_copy_call_ns += piece.interval.len_ns(),
             _ => {}
         }

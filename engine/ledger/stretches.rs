@@ -125,10 +125,19 @@ impl<'all> Stretches<'all> {
             return None;
         }
         if thread.is_none() {
-            self.reading.book_unknown(whole, host);
+            self.unknown(stretch, host);
         }
         let query = Query { stretch: whole, host, guess: None, copies: Copies::of(stretch) };
         thread.map(|thread| (thread, query))
+    }
+
+    /// Books a stretch that no thread can explain.
+    fn unknown(&mut self, stretch: Stretch, host: Interval) {
+        self.reading.book_unknown(stretch.interval, host);
+        let copies = Copies::of(stretch);
+        if copies.is_any() {
+            self.reading.unknown_beside_copies.push(BesideCopies { copies, idle_ns: host.len_ns() });
+        }
     }
 
     /// Books how long an operation had been launched and did not begin, under the call that launched it and, of a kernel, its name.
@@ -160,7 +169,7 @@ impl<'all> Stretches<'all> {
     fn guess(&mut self, stretch: Stretch) -> Option<(u32, Query)> {
         let next = stretch.next;
         let Some(thread) = next.and_then(|op| self.guessed_thread(op, stretch.interval.end)) else {
-            self.reading.book_unknown(stretch.interval, stretch.interval);
+            self.unknown(stretch, stretch.interval);
             return None;
         };
         // Two operations that follow each other are as far apart, whoever launched them.

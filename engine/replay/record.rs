@@ -8,7 +8,7 @@ use super::{NoReplay, Subject, size, typical};
 use crate::ledger::between_calls::BetweenCalls;
 use crate::ledger::{Activity, DeviceOps, OpKind};
 use crate::steps::Step;
-use crate::timeline::api::{ApiClass, MemoryCall, memory_call};
+use crate::timeline::api::{self, ApiClass, MemoryCall, memory_call};
 use crate::timeline::columns::{Direction, HostMemory, RangeKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
@@ -52,10 +52,10 @@ pub(super) struct Call {
     pub(super) frame_count: u32,
     /// What of the time before the call the profiler itself takes between two steps; nanoseconds.
     pub(super) profiler_before_ns: i64,
-    /// Whether it takes memory from a pool, in the order of a stream, or gives it back.
-    pub(super) is_of_pool: bool,
-    /// Whether it takes memory of the device, and not in the order of a stream.
-    pub(super) takes_memory: bool,
+    /// What it does with memory, where it manages some.
+    pub(super) memory: Option<MemoryCall>,
+    /// Whether it brings code.
+    pub(super) brings_code: bool,
     /// Whether it only asks about the device or a kernel.
     pub(super) asks: bool,
     /// Whether it is made in a step of an optimizer, or while it clears gradients.
@@ -209,9 +209,9 @@ impl Part {
                 operator_count: 0,
                 frame_count: 0,
                 profiler_before_ns: 0,
-                is_of_pool: memory == Some(MemoryCall::Pool),
-                takes_memory: memory == Some(MemoryCall::DeviceAllocate),
-                asks: class == ApiClass::Init && asks(subject, *index),
+                memory,
+                brings_code: class == ApiClass::Load && !api::lets_code_go(name_of(subject, *index)),
+                asks: class == ApiClass::Init && api::asks(name_of(subject, *index)),
                 is_of_optimizer: false,
                 first_op: NONE,
                 op_count: 0,
@@ -391,9 +391,8 @@ fn memory_call_of(subject: &Subject<'_>, call: u32) -> Option<MemoryCall> {
     Some(memory_call(subject.timeline.name(*name)))
 }
 
-fn asks(subject: &Subject<'_>, call: u32) -> bool {
-    let name = subject.timeline.api.name.get(call as usize).map_or("", |name| subject.timeline.name(*name));
-    ["Get", "Occupancy"].iter().any(|part| name.contains(part))
+fn name_of<'all>(subject: &Subject<'all>, call: u32) -> &'all str {
+    subject.timeline.api.name.get(call as usize).map_or("", |name| subject.timeline.name(*name))
 }
 
 /// What a copy moves.

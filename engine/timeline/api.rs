@@ -150,6 +150,16 @@ pub fn classify(name: &str) -> ApiClass {
     BEGINNINGS.iter().find(|(beginning, _)| stem.starts_with(beginning)).map_or(ApiClass::Other, |(_, class)| *class)
 }
 
+/// Whether a call that sets up only asks about the device or a kernel.
+pub fn asks(name: &str) -> bool {
+    ["Get", "Occupancy"].iter().any(|part| name.contains(part))
+}
+
+/// Whether a call that has to do with code lets some go.
+pub fn lets_code_go(name: &str) -> bool {
+    ["Unload", "LinkDestroy"].iter().any(|part| name.contains(part))
+}
+
 /// What a call that manages memory does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MemoryCall {

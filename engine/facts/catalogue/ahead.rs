@@ -1,7 +1,7 @@
 //! Facts of how far the host runs ahead of a device, and what keeps it from that.
 
 use super::FactType::{Float, Int, Text};
-use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive};
+use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
 use crate::timeline::Capability::{CudaApi, Nvtx};
 
@@ -33,6 +33,13 @@ pub(super) const AHEAD: &[Fact] = &[
         CudaApi,
         ExtensiveWithGaps,
         "The part of idle_host_ns in stretches that began while the launching thread was in a blocking wait.",
+    ),
+    fact(
+        "idle_load_after_sync_ns",
+        Int,
+        CudaApi,
+        OneTime,
+        "The part of idle_load_ns in stretches that began while the launching thread was in a blocking wait.",
     ),
     fact(
         "idle_blocked_after_sync_ns",

@@ -183,6 +183,6 @@ pub(super) const PLACES: &[Fact] = &[
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "How long the device is idle while that thread loads as many as it unloaded before.",
+        "How long the device is idle while that thread unloads modules or libraries and loads as many again, up to its next call where that follows right behind.",
     ),
 ];

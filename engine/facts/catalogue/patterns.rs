@@ -302,7 +302,7 @@ pub(super) const ROUND_TRIPS: &[Fact] = &[
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "Idle time right before and right after these copies, where it is at most ten times as long as they are, in which the host waits, is in a copy call, launches what comes next, or runs code of its own: it works on what came back and goes there again.",
+        "Idle time right before and right after these copies, where it is at most ten times as long as they are, in which the host waits, is in a copy call, launches what comes next, or runs code of its own: it works on what came back and goes there again; with round_trip_unknown_idle_ns.",
     ),
     fact(
         "round_trip_host_idle_ns",
@@ -310,6 +310,13 @@ pub(super) const ROUND_TRIPS: &[Fact] = &[
         CudaApi,
         ExtensiveWithGaps,
         "The part of round_trip_idle_ns in which the host runs code of its own, which is also a part of idle_host_ns.",
+    ),
+    fact(
+        "round_trip_unknown_idle_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "The part of round_trip_idle_ns of which the capture does not say what the host did, in stretches that are no longer than the copies beside them.",
     ),
     fact(
         "round_trip_size_bytes",

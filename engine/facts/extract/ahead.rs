@@ -26,6 +26,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
     facts.set("idle_host_after_sync_ns", idle.host_after_sync_ns);
     facts.set("idle_blocked_after_sync_ns", idle.blocked_after_sync_ns);
+    facts.set("idle_load_after_sync_ns", idle.load_after_sync_ns);
     facts.set("idle_host_after_copy_call_ns", idle.host_after_copy_call_ns);
     facts.set("idle_host_before_load_ns", idle.host_before_load_ns);
     before_loads(context, device, facts);

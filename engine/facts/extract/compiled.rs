@@ -12,6 +12,7 @@ use crate::text::paths::file_name;
 use crate::timeline::api::{self, ApiClass};
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
+use crate::timeline::names::Told;
 use crate::timeline::union::Union;
 use crate::timeline::{NameId, ThreadRanges, Timeline};
 
@@ -29,8 +30,10 @@ const RESUMED: &str = "torch_dynamo_resume_in_";
 const LEAST_COMPILE_NS: i64 = 1_000_000;
 /// With fewer steps that compile nothing, they do not tell what a step is idle for without that.
 const LEAST_OTHER_STEPS: usize = 3;
-/// Shorter calls ask for what is loaded.
+/// Shorter calls ask for what is loaded, unless their name tells that they load.
 const LEAST_LOAD_NS: i64 = 20_000;
+/// How the names of calls that load code end behind `cuda` or `cu`, or go on there.
+const LOADS: [&str; 2] = ["ModuleLoad", "LibraryLoad"];
 
 /// Whether compiled code runs in a range, by its name.
 pub(super) fn is_of_compiled(name: &str) -> bool {
@@ -157,12 +160,19 @@ fn loading_step_count(context: &Context<'_>, device: &DeviceContext, steps: &[In
     if !is_load.contains(&true) {
         return 0;
     }
-    let loads = api.name.iter().enumerate().filter(|(_, name)| is_load.get(**name as usize) == Some(&true));
-    let rows = loads.filter_map(|(call, _)| Some((api.times.get(call)?, *api.thread.get(call)?)));
-    let own =
-        rows.filter(|(times, thread)| times.len_ns() >= LEAST_LOAD_NS && device.is_of(timeline.process_of(*thread)));
-    let loading = Union::of(own.map(|(times, _)| times));
-    steps.iter().filter(|step| loading.overlap_ns(**step) >= LEAST_LOAD_NS).count() as i64
+    let mut brings = Told::new(&timeline.names, |name| LOADS.iter().any(|part| name.contains(part)));
+    let (mut long, mut brought) = (Vec::new(), Vec::new());
+    for (call, name) in api.name.iter().enumerate().filter(|(_, name)| is_load.get(**name as usize) == Some(&true)) {
+        let times = api.times.at(call);
+        if api.thread.get(call).is_some_and(|thread| device.is_of(timeline.process_of(*thread))) {
+            let kind = if brings.of(*name) { &mut brought } else { &mut long };
+            kind.push(times);
+        }
+    }
+    long.retain(|times: &Interval| times.len_ns() >= LEAST_LOAD_NS);
+    let (long, brought) = (Union::of(long), Union::of(brought));
+    steps.iter().filter(|step| long.overlap_ns(**step) >= LEAST_LOAD_NS || brought.overlap_ns(**step) > 0).count()
+        as i64
 }
 
 /// How often compiled code is looked for, entered, and left for another piece within steps, and for how long the device is idle

@@ -9,8 +9,10 @@ use super::tally::Tally;
 use super::{Context, DeviceContext};
 use super::{first_pages, prefetches};
 use crate::facts::Entity;
+use crate::ledger::host::LAUNCH_GAP_NS;
 use crate::ledger::{Account, Op, OpKind};
 use crate::timeline::columns::{Direction, HostMemory, MigrationCause};
+use crate::timeline::interval::Interval;
 use crate::timeline::link::LinkRates;
 use crate::timeline::names::Told;
 use crate::timeline::union::Union;
@@ -39,27 +41,37 @@ fn reloads(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
         facts.set("code_reload_idle_ns", 0_i64);
         return;
     }
-    let (mut count, mut unloaded_count, mut idle_ns) = (0_i64, 0_i64, 0_i64);
+    let (mut count, mut idle_ns) = (0_i64, 0_i64);
+    // For how long the device is idle for each that is unloaded and not yet loaded again.
+    let mut unloaded: Vec<i64> = Vec::new();
     let mut is_unloaded = false;
     let mut unloads = Told::new(&context.timeline.names, unloads);
     let mut loads = Told::new(&context.timeline.names, |name: &str| {
         ["ModuleLoad", "LibraryLoad"].iter().any(|kind| name.contains(kind))
     });
-    for call in context.calls.of_thread(thread) {
+    let calls = context.calls.of_thread(thread);
+    for (index, call) in calls.iter().enumerate() {
         let name = api.name[*call as usize];
-        if api.times.at(*call as usize).overlap_ns(device.window()) == 0 {
+        let own = api.times.at(*call as usize);
+        if own.overlap_ns(device.window()) == 0 {
             continue;
         }
+        // What follows right behind it belongs to it, as the ledger has it.
+        let next = calls.get(index + 1).map(|next| (api.times.start(*next as usize), api.name[*next as usize]));
+        let next = next.filter(|(start, _)| (own.end..own.end.saturating_add(LAUNCH_GAP_NS)).contains(start));
+        let own_idle_ns = |until: Option<i64>| {
+            let part = Interval::new(own.start, until.unwrap_or(own.end)).clip(device.window());
+            part.len_ns() - device.busy_within(part)
+        };
         if unloads.of(name) {
-            unloaded_count += 1;
+            let until = next.filter(|(_, name)| loads.of(*name)).map(|(start, _)| start);
+            unloaded.push(own_idle_ns(until));
             is_unloaded = true;
         } else if loads.of(name) {
             count += i64::from(is_unloaded);
             is_unloaded = false;
-            if unloaded_count > 0 {
-                let load = api.times.at(*call as usize).clip(device.window());
-                idle_ns += load.len_ns() - device.busy_within(load);
-                unloaded_count -= 1;
+            if let Some(unload_ns) = unloaded.pop() {
+                idle_ns += unload_ns + own_idle_ns(next.map(|(start, _)| start));
             }
         }
     }

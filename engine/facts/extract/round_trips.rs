@@ -7,7 +7,7 @@ use foldhash::HashMap;
 use super::stats::clamped;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::idle::HostBesideCopies;
+use crate::ledger::idle::{self, BesideCopies, HostBesideCopies};
 use crate::timeline::columns::{Direction, HostMemory};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
@@ -137,25 +137,41 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let run = Union::of(all.iter().map(|copy| copy.times));
     facts.set("round_trip_exposed_ns", run.len_ns() - run.common_ns(&device.tally.kernels_run));
     if device.knows_host {
-        let (host_ns, waiting_ns) = idle_beside_ns(&all, &device.idle().host_beside_copies);
-        facts.set("round_trip_idle_ns", host_ns.saturating_add(waiting_ns));
+        let idle = device.idle();
+        let (host_ns, waiting_ns) = idle_beside_ns(&all, &idle.host_beside_copies);
+        let unknown_ns = unknown_beside_ns(&all, &idle.unknown_beside_copies);
+        facts.set("round_trip_idle_ns", host_ns.saturating_add(waiting_ns).saturating_add(unknown_ns));
         facts.set("round_trip_host_idle_ns", host_ns);
+        facts.set("round_trip_unknown_idle_ns", unknown_ns);
     }
 }
 
 /// The host code, and the waits of the host, in idle time right before and after copies, in stretches that are not much longer than
 /// they are.
 fn idle_beside_ns(copies: &[Copy], stretches: &[HostBesideCopies]) -> (i64, i64) {
-    let length_of: HashMap<u32, i64> = copies.iter().map(|copy| (copy.index, copy.times.len_ns())).collect();
-    let is_beside = |stretch: &&HostBesideCopies| {
-        let ends = [stretch.copies.before, stretch.copies.after];
-        let copies_ns =
-            ends.iter().filter_map(|copy| length_of.get(copy)).fold(0_i64, |sum, ns| sum.saturating_add(*ns));
-        stretch.stretch_ns <= copies_ns.saturating_mul(MOST_IDLE_RATIO)
-    };
+    let beside_ns = beside_ns(copies);
+    let is_beside =
+        |stretch: &&HostBesideCopies| stretch.stretch_ns <= beside_ns(stretch.copies).saturating_mul(MOST_IDLE_RATIO);
     stretches.iter().filter(is_beside).fold((0, 0), |(host_ns, waiting_ns), stretch| {
         (host_ns.saturating_add(stretch.host_ns), waiting_ns.saturating_add(stretch.waiting_ns))
     })
+}
+
+/// The idle time right before and after copies of which nothing is known, in stretches that are no longer than they are: what leads to a
+/// copy of pageable memory takes time as well, whether its call is recorded or not.
+fn unknown_beside_ns(copies: &[Copy], stretches: &[BesideCopies]) -> i64 {
+    let beside_ns = beside_ns(copies);
+    let beside = stretches.iter().filter(|stretch| stretch.idle_ns <= beside_ns(stretch.copies));
+    beside.fold(0, |sum, stretch| sum.saturating_add(stretch.idle_ns))
+}
+
+/// How long those of some copies run that a stretch lies between.
+fn beside_ns(copies: &[Copy]) -> impl Fn(idle::Copies) -> i64 {
+    let length_of: HashMap<u32, i64> = copies.iter().map(|copy| (copy.index, copy.times.len_ns())).collect();
+    move |of| {
+        let ends = [of.before, of.after];
+        ends.iter().filter_map(|copy| length_of.get(copy)).fold(0_i64, |sum, ns| sum.saturating_add(*ns))
+    }
 }
 
 #[cfg(test)]
@@ -196,6 +212,14 @@ mod tests {
         };
         let beside = |idle_ns| idle_beside_ns(&copies, &[stretch(3, 4, idle_ns), stretch(7, 4, 100), stretch(7, 8, 1)]);
         assert_eq!((beside(200), beside(201)), ((150, 75), (50, 25)));
+    }
+
+    #[test]
+    fn idle_time_of_unknown_cause_goes_where_it_is_no_longer_than_the_copies_beside_it() {
+        let copies = [3, 4].map(|index| Copy { index, times: Interval::new(0, 10) });
+        let stretch = |before, after, idle_ns| BesideCopies { copies: idle::Copies { before, after }, idle_ns };
+        let stretches = [stretch(3, 4, 20), stretch(3, 4, 21), stretch(7, 4, 10), stretch(7, 4, 11), stretch(7, 8, 1)];
+        assert_eq!(unknown_beside_ns(&copies, &stretches), 30);
     }
 
     #[test]

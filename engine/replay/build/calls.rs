@@ -2,8 +2,9 @@
 
 use super::super::Assumption;
 use super::super::model::Why;
+use super::super::record::Call;
 use super::{Builder, MAX_LOOK_BACK, MAX_WAITED_STREAM_COUNT, RIGHT_BEFORE_NS, SILENT_NS, USUAL_RETURN_NS, quantile};
-use crate::timeline::api::{ApiClass, WaitsFor};
+use crate::timeline::api::{ApiClass, MemoryCall, WaitsFor};
 use crate::timeline::{NONE, StreamKind};
 
 /// What a call that waits takes by itself at most.
@@ -13,12 +14,17 @@ const MIN_LAG_COUNT: usize = 4;
 /// A call that takes longer may have waited for room in the queue.
 const LONG_CALL_NS: i64 = 50_000;
 
+/// Whether a call takes memory of the device, and not in the order of a stream.
+fn takes_memory(call: &Call) -> bool {
+    call.memory == Some(MemoryCall::DeviceAllocate)
+}
+
 impl Builder<'_> {
     /// What a call takes by itself that takes memory of the device, where work ended in it: as long as those in which none did. Where
     /// there is none, and calls end at no one distance from the work, that is not what they wait for, and the shortest tells it.
     fn taking_memory_ns(&self) -> i64 {
         let (mut without, mut lags, mut shortest_ns) = (Vec::new(), Vec::new(), i64::MAX);
-        for call in (0..self.model.part.calls.len() as u32).filter(|call| self.model.call(*call).takes_memory) {
+        for call in (0..self.model.part.calls.len() as u32).filter(|call| takes_memory(self.model.call(*call))) {
             let row = self.model.call(call);
             let duration = row.end - row.start;
             shortest_ns = shortest_ns.min(duration);
@@ -45,7 +51,7 @@ impl Builder<'_> {
             }
             let (start, end) = self.model.call_events[call as usize];
             let duration = row.end - row.start;
-            let own_ns = if row.takes_memory { taking_ns } else { WAITING_CALL_NS };
+            let own_ns = if takes_memory(&row) { taking_ns } else { WAITING_CALL_NS };
             let own = if latest.is_some() { duration.min(own_ns) } else { duration };
             self.edge(start, end, own, Why::Call);
             for (event, at, why) in waited {

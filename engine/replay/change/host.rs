@@ -11,7 +11,7 @@ use super::{Extent, MIN_READS_OF_LOOP};
 use crate::ledger::OpKind;
 use crate::steps::median;
 use crate::timeline::NONE;
-use crate::timeline::api::ApiClass;
+use crate::timeline::api::{ApiClass, MemoryCall};
 
 /// Read-backs of at most so many bytes are small results: the wait costs more than the bytes.
 const MAX_SCALAR_BYTES: i64 = 16 << 10;
@@ -237,7 +237,7 @@ impl Play<'_> {
     /// have to map anew.
     pub(super) fn cache_allocations(&mut self, extent: Extent, setting: &Setting<'_>) {
         let calls = &self.model.part.calls;
-        if calls.iter().any(|call| call.is_of_pool) {
+        if calls.iter().any(|call| call.memory == Some(MemoryCall::Pool)) {
             let return_ns = setting.return_ns;
             for edge in self.edges.iter_mut().filter(|edge| edge.why == Why::Sync && edge.lag_ns >= MIN_TRIM_NS) {
                 if let What::CallEnd(call) = self.model.what[edge.to as usize]
@@ -284,7 +284,7 @@ impl Play<'_> {
         };
         self.free_calls(own_ns);
         if made == ApiClass::Load {
-            self.close_between(made);
+            self.close_between(made, setting.launch_gap_ns);
         }
         // Host code around calls that only ask is not there for them.
         is_gone.iter_mut().zip(calls).for_each(|(is_gone, row)| *is_gone &= !row.asks);
@@ -299,11 +299,16 @@ impl Play<'_> {
     }
 
     /// Takes the host code out between two calls of a class that have no launch and no wait between them: both belong to one thing, as
-    /// the modules of a plan do, and what the host does from one to the other makes that thing.
-    fn close_between(&mut self, made: ApiClass) {
+    /// the modules of a plan do, and what the host does from one to the other makes that thing. So does what it does right behind a call that
+    /// brings code: no profiler records how functions in it are asked for.
+    fn close_between(&mut self, made: ApiClass, launch_gap_ns: i64) {
         let part = &self.model.part;
         let mut is_between = vec![false; part.calls.len()];
+        let mut is_behind = vec![false; part.calls.len()];
         for thread in &part.threads {
+            for call in thread.clone().skip(1) {
+                is_behind[call] = part.calls[call - 1].brings_code;
+            }
             let mut since: Option<usize> = None;
             for call in thread.clone() {
                 match part.calls[call].class {
@@ -317,7 +322,10 @@ impl Play<'_> {
                 }
             }
         }
-        self.shorten_gaps(|call, gap_ns, _| if is_between[call as usize] { 0 } else { gap_ns });
+        self.shorten_gaps(|call, gap_ns, _| {
+            let goes = is_between[call as usize] || is_behind[call as usize] && gap_ns < launch_gap_ns;
+            if goes { 0 } else { gap_ns }
+        });
     }
 
     pub(super) fn no_blocking(&mut self) {

@@ -111,7 +111,7 @@ changes! {
     PinCopies "pin-copies" "pin_copies" "Pageable host memory is pinned: copies run at the rate of the link and their calls return at once."
     CacheAllocations "cache-allocations" "cache_allocations" "Memory is allocated once: calls that allocate and free take no time and wait for nothing."
     SetUpOnce "set-up-once" "set_up_once" "Streams, events, graphs and handles are made once: calls that set up or capture take no time."
-    LoadOnce "load-once" "load_once" "Code is loaded once: calls that load or unload modules take no time, nor does what the host does between two of them."
+    LoadOnce "load-once" "load_once" "Code is loaded once: calls that load or unload modules take no time, nor does what the host does between two of them, and right behind one that loads."
     NoSync "no-sync" "no_sync" "The host waits for nothing, and reads small results back only now and then."
     LoadAhead "load-ahead" "load_ahead" "Batches of data are there before they are asked for: other processes prepare them."
     HostAside "host-aside" "host_aside" "Host code between calls goes to other threads."
