@@ -173,6 +173,8 @@ accounts! {
         "Module load, lazy loading, loading of libraries, a kernel's first launch that takes over 100 us, or a set-up call that takes far longer than others of its name." }
     IdleSync { "idle_sync", ACTIVITY, "", "sync return latency", ExtensiveWithGaps, CudaApi,
         "Still inside a blocking wait although the device had gone idle: the latency of its return." }
+    IdlePrint { "idle_print", ACTIVITY, "", "printing for kernels", ExtensiveWithGaps, CudaApi,
+        "Inside a blocking wait although the device had gone idle, where a file is flushed within that wait: the host prints there what kernels wrote with printf. Without the record of calls of the OS it counts as idle_sync_ns." }
     IdleQuery { "idle_query", ACTIVITY, "", "polling", ExtensiveWithGaps, CudaApi,
         "Polling a stream or an event." }
     IdleCopyCall { "idle_copy_call", ACTIVITY, "", "in a copy call", ExtensiveWithGaps, CudaApi,

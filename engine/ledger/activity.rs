@@ -13,6 +13,8 @@ pub enum Activity {
     Load,
     /// A blocking wait.
     Sync,
+    /// A blocking wait in which the host prints what kernels wrote.
+    Print,
     /// Polling.
     Query,
     /// A copy call that stages pageable memory or blocks.
@@ -37,11 +39,12 @@ pub enum Activity {
 
 impl Activity {
     /// Every activity, in order of precedence.
-    pub(super) const ALL: [Self; 14] = [
+    pub(super) const ALL: [Self; 15] = [
         Self::Profiler,
         Self::Compile,
         Self::Load,
         Self::Sync,
+        Self::Print,
         Self::Query,
         Self::CopyCall,
         Self::Allocate,
@@ -63,6 +66,7 @@ impl Activity {
             Self::Compile => Account::IdleCompile,
             Self::Load => Account::IdleLoad,
             Self::Sync => Account::IdleSync,
+            Self::Print => Account::IdlePrint,
             Self::Query => Account::IdleQuery,
             Self::CopyCall => Account::IdleCopyCall,
             Self::Allocate => Account::IdleAllocate,
@@ -77,7 +81,7 @@ impl Activity {
     /// The account of a stretch of idle time that began during it.
     pub const fn trigger(self) -> Account {
         match self {
-            Self::Sync => Account::AfterSync,
+            Self::Sync | Self::Print => Account::AfterSync,
             Self::CopyCall => Account::AfterCopy,
             Self::Allocate => Account::AfterAllocate,
             Self::QueueFull | Self::Launch => Account::AfterLaunch,
@@ -95,6 +99,6 @@ impl Activity {
 
     /// Whether the host does nothing here but wait for the device.
     pub const fn waits_for_device(self) -> bool {
-        matches!(self, Self::Sync | Self::Query | Self::CopyCall | Self::QueueFull)
+        matches!(self, Self::Sync | Self::Print | Self::Query | Self::CopyCall | Self::QueueFull)
     }
 }

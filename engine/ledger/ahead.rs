@@ -48,7 +48,7 @@ pub(super) struct Won {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Done {
     launch_ns: i64,
-    /// In loading, memory management and set-up, and what the profiler cost: not the matter of a wait before.
+    /// In loading, memory management, set-up and printing, and what the profiler cost: not the matter of a wait before.
     other_causes_ns: i64,
 }
 
@@ -65,6 +65,7 @@ impl Done {
             | Account::IdleLoad
             | Account::IdleAllocate
             | Account::IdleInit
+            | Account::IdlePrint
             | Account::IdleProfiler => {
                 self.other_causes_ns += piece.len_ns();
             }

@@ -10,7 +10,7 @@ use super::compiling::{CodeStretches, CodeWork};
 use super::first::FirstOf;
 use super::laid_out::{LaidOut, Shared};
 use super::rows::{Source, Table};
-use super::{dispatch, marks};
+use super::{dispatch, marks, prints};
 use crate::timeline::api::{self, ApiClass, classify};
 use crate::timeline::columns::OverheadKind;
 use crate::timeline::interval::Interval;
@@ -65,10 +65,12 @@ impl Calls {
             .map(|name| class.get(*name as usize).map_or(Activity::Unknown, |class| activity_of(*class)))
             .collect();
         marks::mark(timeline, &class, &mut activity);
+        let by_thread = ByThread::new(&timeline.api.thread, &timeline.api.times, count).of_thread;
+        let os_by_thread = ByThread::new(&timeline.os_calls.thread, &timeline.os_calls.times, count).of_thread;
+        prints::mark(timeline, (&by_thread, &os_by_thread), &class, &mut activity);
         let overheads = ByThread::new(&timeline.overheads.thread, &timeline.overheads.times, count);
         let code = CodeStretches::new(timeline);
         let code_by_thread = ByThread::new(&code.thread, &code.times, count).of_thread;
-        let by_thread = ByThread::new(&timeline.api.thread, &timeline.api.times, count).of_thread;
         let all =
             [&timeline.api.times, &timeline.os_calls.times, &timeline.overheads.times, &timeline.thread_states.times];
         let row_count = all.iter().map(|times| times.len()).sum::<usize>() + code.times.len();
@@ -83,7 +85,7 @@ impl Calls {
             activity,
             class,
             by_thread,
-            os_by_thread: ByThread::new(&timeline.os_calls.thread, &timeline.os_calls.times, count).of_thread,
+            os_by_thread,
             overheads_by_thread: overheads.of_thread,
             overheads_of_all: overheads.of_none,
             off_cpu_by_thread: ByThread::new(&timeline.thread_states.thread, &timeline.thread_states.times, count)

@@ -81,7 +81,7 @@ pub struct HostBesideCopies {
     pub host_ns: i64,
     /// What of it the thread waits for the device, is in a copy call, or launches what comes next: a copy that blocks lets it launch no earlier.
     pub waiting_ns: i64,
-    /// What of it the thread compiles or loads code, manages memory or sets up, each a cause of its own.
+    /// What of it the thread compiles or loads code, manages memory, sets up or prints for kernels, each a cause of its own.
     pub other_causes_ns: i64,
 }
 
@@ -97,7 +97,11 @@ impl HostBesideCopies {
             Account::IdleSync | Account::IdleQuery | Account::IdleCopyCall | Account::IdleLaunch => {
                 self.waiting_ns += piece.len_ns()
             }
-            Account::IdleCompile | Account::IdleLoad | Account::IdleAllocate | Account::IdleInit => {
+            Account::IdleCompile
+            | Account::IdleLoad
+            | Account::IdleAllocate
+            | Account::IdleInit
+            | Account::IdlePrint => {
                 self.other_causes_ns += piece.len_ns();
             }
             _ => {}
@@ -369,7 +373,11 @@ impl IdleReading {
         match piece.activity {
             Account::IdleSync => drained.sync_ns += piece.interval.len_ns(),
             Account::IdleHost | Account::IdleBlocked => drained.host_ns += piece.interval.len_ns(),
-            Account::IdleCompile | Account::IdleLoad | Account::IdleAllocate | Account::IdleInit => {
+            Account::IdleCompile
+            | Account::IdleLoad
+            | Account::IdleAllocate
+            | Account::IdleInit
+            | Account::IdlePrint => {
                 drained.calls_ns += piece.interval.len_ns();
             }
             // Neither the wait itself nor the host's own work.

@@ -31,6 +31,7 @@ mod marks;
 mod of_thread;
 mod open_ranges;
 pub mod ops;
+mod prints;
 mod queries;
 pub mod reading;
 mod rows;

@@ -172,6 +172,20 @@ pub(super) const PLACES: &[Fact] = &[
         "Idle time in compiling, loading and set-up, most of which occurs once. A longer run would not repeat it.",
     ),
     fact(
+        "print_wait_count",
+        Int,
+        OsRuntime,
+        Extensive,
+        "Blocking waits, in the window, within which the thread flushes a file: it prints there what kernels wrote with printf. Absent, as what follows, without any.",
+    ),
+    fact(
+        "print_wait_compute_ns",
+        Int,
+        OsRuntime,
+        Extensive,
+        "For how long kernels run during these waits: those that print are among them, and how long they take without is not known.",
+    ),
+    fact(
         "code_reload_count",
         Int,
         CudaApi,

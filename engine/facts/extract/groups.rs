@@ -2,12 +2,12 @@
 
 use super::{
     Context, DeviceContext, DevicePart, Parents, accounts, ahead, attention, between_os_calls, call_rounds, cells,
-    chains, collective_rows, collectives, communication, compiled, copies, device, filled_memory, fine_work, gpu_turns,
-    graph_gaps, growing, idle, kernel_tuning, kernels, late_gpus, late_host, late_starts, launched_copies, lead,
-    locked_turns, metrics, nan_checks, operators, optimizer, pace, page_locked, phases, process_turns, product_rows,
-    products, queued_behind, random_numbers, ranges, readbacks, recomputed, reduced_again, replay, round_trips,
-    same_turns, second_derivatives, sequence, set_up_rounds, shared_stream, sorts, source_lines, staged_copies, steps,
-    streams, syncs, tuning, turns, uncalled_copies, uneven_gpus, unused_gradients,
+    chains, collective_rows, collectives, communication, compiled, contended_launches, copies, device, filled_memory,
+    fine_work, gpu_turns, graph_gaps, growing, idle, kernel_tuning, kernels, late_gpus, late_host, late_starts,
+    launched_copies, lead, locked_turns, metrics, nan_checks, operators, optimizer, pace, page_locked, phases, prints,
+    process_turns, product_rows, products, queued_behind, random_numbers, ranges, readbacks, recomputed, reduced_again,
+    replay, round_trips, same_turns, second_derivatives, sequence, set_up_rounds, shared_stream, sorts, source_lines,
+    staged_copies, steps, streams, syncs, tuning, turns, uncalled_copies, uneven_gpus, unused_gradients,
 };
 
 /// Extracts a group of a device's facts.
@@ -42,6 +42,7 @@ fn facts_of_work(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>,
     reduced_again::extract(context, device, &mut part.device);
     same_turns::extract(context, device, &mut part.device);
     locked_turns::extract(context, device, &mut part.device);
+    contended_launches::extract(context, device, &mut part.device);
     gpu_turns::extract(context, device, &mut part.device);
     staged_copies::extract(context, device, &mut part.device);
     queued_behind::extract(context, device, &mut part.device);
@@ -61,6 +62,7 @@ fn facts_of_time(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>,
     late_starts::extract(context, device, &mut part.device);
     graph_gaps::extract(context, device, &mut part.device);
     readbacks::extract(context, device, &mut part.device);
+    prints::extract(context, device, &mut part.device);
     round_trips::extract(context, device, &mut part.device);
     call_rounds::extract(context, device, &mut part.device);
     set_up_rounds::extract(context, device, &mut part.device);

@@ -19,7 +19,7 @@ use crate::timeline::near::Near;
 use crate::timeline::{DeviceProperties, Geometry, NameId, Timeline};
 
 /// Calls of the OS that ask for a lock.
-const LOCKS: [&str; 4] =
+pub(super) const LOCKS: [&str; 4] =
     ["pthread_mutex_lock", "pthread_mutex_timedlock", "pthread_rwlock_wrlock", "pthread_spin_lock"];
 /// The thread that waited for the device lets the lock go within this time, and the one that gets it calls CUDA within it.
 const HANDOVER_NS: i64 = 100_000;
@@ -86,6 +86,11 @@ fn set(timeline: &Timeline, device: &DeviceContext, turns: &Turns, facts: &mut E
 /// link take.
 fn won_ns(timeline: &Timeline, device: &DeviceContext, turns: &Turns) -> i64 {
     let least_wait_ns = turns.waits_ns.values().copied().min().unwrap_or(0);
+    least_wait_ns.min(device.window().len_ns() - left_ns(timeline, device)).max(0)
+}
+
+/// What a device takes at least, whatever runs beside what: the time that the warps of all kernels, or the link, are taken.
+pub(super) fn left_ns(timeline: &Timeline, device: &DeviceContext) -> i64 {
     let shares = warp_shares(timeline, device.properties(timeline));
     let (mut kernels_ns, mut to_device_ns, mut to_host_ns) = (0.0, 0_i64, 0_i64);
     for op in device.ops.in_window() {
@@ -102,8 +107,7 @@ fn won_ns(timeline: &Timeline, device: &DeviceContext, turns: &Turns) -> i64 {
             _ => {}
         }
     }
-    let left_ns = (kernels_ns as i64).max(to_device_ns).max(to_host_ns);
-    least_wait_ns.min(device.window().len_ns() - left_ns).max(0)
+    (kernels_ns as i64).max(to_device_ns).max(to_host_ns)
 }
 
 /// The part of the warps of a device that each kernel shape takes; all where it is not known.

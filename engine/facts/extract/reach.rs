@@ -4,8 +4,8 @@ use super::DeviceContext;
 use crate::ledger::Account;
 use crate::ledger::Account::{
     Compute, ExposedCommunication, ExposedCopy, ExposedMemset, ExposedMigration, IdleAllocate, IdleBlocked,
-    IdleCompile, IdleCopyCall, IdleHost, IdleInit, IdleInterKernelGap, IdleLaunch, IdleLoad, IdleProfiler, IdleQuery,
-    IdleSync, IdleUnknown,
+    IdleCompile, IdleCopyCall, IdleHost, IdleInit, IdleInterKernelGap, IdleLaunch, IdleLoad, IdlePrint, IdleProfiler,
+    IdleQuery, IdleSync, IdleUnknown,
 };
 use crate::replay::{Change, Gain, spread};
 use crate::steps::Step;
@@ -17,6 +17,7 @@ const IDLE_OF_HOST: &[Account] = &[
     IdleCompile,
     IdleLoad,
     IdleSync,
+    IdlePrint,
     IdleQuery,
     IdleCopyCall,
     IdleAllocate,
