@@ -373,9 +373,12 @@ impl<'calls> Layout<'calls> {
 
     /// What a call does with code, by its name.
     fn loads(&self, call: usize) -> Loads {
-        match self.calls.class_of(self.timeline, call as u32) {
-            ApiClass::Load if api::lets_code_go(self.timeline.name(self.timeline.api.name[call])) => Loads::LetsGo,
-            ApiClass::Load => Loads::Brings,
+        if self.calls.class_of(self.timeline, call as u32) != ApiClass::Load {
+            return Loads::Nothing;
+        }
+        match self.timeline.name(self.timeline.api.name[call]) {
+            name if api::brings_code(name) => Loads::Brings,
+            name if api::lets_code_go(name) => Loads::LetsGo,
             _ => Loads::Nothing,
         }
     }
@@ -507,7 +510,7 @@ impl<'calls> Layout<'calls> {
         let loads = match self.last_call_loads {
             Loads::Nothing => false,
             Loads::Brings => true,
-            Loads::LetsGo => self.loads(call) != Loads::Nothing,
+            Loads::LetsGo => self.loads(call) == Loads::Brings,
         };
         Some(match (polls, loads) {
             (true, _) => Activity::Query,

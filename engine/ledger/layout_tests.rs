@@ -50,3 +50,23 @@ proptest! {
         prop_assert_eq!(laid_out(&timeline(&rows, false), within), laid_out(&timeline(&rows, true), within));
     }
 }
+
+#[test]
+fn what_follows_right_behind_a_call_that_brings_code_is_loading() {
+    let of = |names: [&str; 2], apart_ns: i64| {
+        let mut timeline =
+            Timeline { threads: vec![crate::timeline::Thread { process: NONE, id: 1 }], ..Timeline::default() };
+        for (name, start) in names.into_iter().zip([0, 10_000 + apart_ns]) {
+            let name = timeline.names.intern(name);
+            timeline.api.name.push(name);
+            timeline.api.thread.push(0);
+            timeline.api.times.push(Interval::new(start, start + 10_000));
+        }
+        laid_out(&timeline, Interval::new(10_000, 10_000 + apart_ns))[0].1
+    };
+    assert_eq!(of(["cuModuleLoadData", "cudaLaunchKernel"], 10_000), Activity::Load);
+    assert_eq!(of(["cuModuleLoadData", "cudaLaunchKernel"], 50_000), Activity::Host);
+    assert_eq!(of(["cuModuleUnload", "cudaLaunchKernel"], 10_000), Activity::Launch);
+    assert_eq!(of(["cuModuleUnload", "cuModuleLoadData"], 10_000), Activity::Load);
+    assert_eq!(of(["cuModuleGetFunction", "cudaLaunchKernel"], 10_000), Activity::Launch);
+}

@@ -210,7 +210,7 @@ impl Part {
                 frame_count: 0,
                 profiler_before_ns: 0,
                 memory,
-                brings_code: class == ApiClass::Load && !api::lets_code_go(name_of(subject, *index)),
+                brings_code: class == ApiClass::Load && api::brings_code(name_of(subject, *index)),
                 asks: class == ApiClass::Init && api::asks(name_of(subject, *index)),
                 is_of_optimizer: false,
                 first_op: NONE,

@@ -155,9 +155,14 @@ pub fn asks(name: &str) -> bool {
     ["Get", "Occupancy"].iter().any(|part| name.contains(part))
 }
 
-/// Whether a call that has to do with code lets some go.
+/// Whether a call brings code: others that have to do with some ask for it.
+pub fn brings_code(name: &str) -> bool {
+    ["ModuleLoad", "LibraryLoad"].iter().any(|part| name.contains(part))
+}
+
+/// Whether a call lets code go.
 pub fn lets_code_go(name: &str) -> bool {
-    ["Unload", "LinkDestroy"].iter().any(|part| name.contains(part))
+    ["ModuleUnload", "LibraryUnload"].iter().any(|part| name.contains(part))
 }
 
 /// What a call that manages memory does.

@@ -44,6 +44,7 @@ mod readers {
     mod damaged_traces;
     mod fixtures;
     pub(crate) mod host_turns;
+    pub(crate) mod inside_calls;
     pub(crate) mod kineto;
     pub(crate) mod kineto_held;
     pub(crate) mod kineto_operators;

@@ -32,8 +32,6 @@ const LEAST_COMPILE_NS: i64 = 1_000_000;
 const LEAST_OTHER_STEPS: usize = 3;
 /// Shorter calls ask for what is loaded, unless their name tells that they load.
 const LEAST_LOAD_NS: i64 = 20_000;
-/// How the names of calls that load code end behind `cuda` or `cu`, or go on there.
-const LOADS: [&str; 2] = ["ModuleLoad", "LibraryLoad"];
 
 /// Whether compiled code runs in a range, by its name.
 pub(super) fn is_of_compiled(name: &str) -> bool {
@@ -160,7 +158,7 @@ fn loading_step_count(context: &Context<'_>, device: &DeviceContext, steps: &[In
     if !is_load.contains(&true) {
         return 0;
     }
-    let mut brings = Told::new(&timeline.names, |name| LOADS.iter().any(|part| name.contains(part)));
+    let mut brings = Told::new(&timeline.names, api::brings_code);
     let (mut long, mut brought) = (Vec::new(), Vec::new());
     for (call, name) in api.name.iter().enumerate().filter(|(_, name)| is_load.get(**name as usize) == Some(&true)) {
         let times = api.times.at(call);

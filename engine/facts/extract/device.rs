@@ -11,6 +11,7 @@ use super::{first_pages, prefetches};
 use crate::facts::Entity;
 use crate::ledger::host::LAUNCH_GAP_NS;
 use crate::ledger::{Account, Op, OpKind};
+use crate::timeline::api;
 use crate::timeline::columns::{Direction, HostMemory, MigrationCause};
 use crate::timeline::interval::Interval;
 use crate::timeline::link::LinkRates;
@@ -33,10 +34,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 
 /// How often the thread that launches loads code behind some that it unloads, and how long the device is idle for that.
 fn reloads(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
-    let api = &context.timeline.api;
-    let Some(thread) = device.main_thread.filter(|_| !api.is_empty()) else { return };
-    let unloads = |name: &str| ["ModuleUnload", "LibraryUnload"].iter().any(|kind| name.contains(kind));
-    if !context.is_any_called(unloads) {
+    let rows = &context.timeline.api;
+    let Some(thread) = device.main_thread.filter(|_| !rows.is_empty()) else { return };
+    if !context.is_any_called(api::lets_code_go) {
         facts.set("code_reload_count", 0_i64);
         facts.set("code_reload_idle_ns", 0_i64);
         return;
@@ -45,19 +45,17 @@ fn reloads(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     // For how long the device is idle for each that is unloaded and not yet loaded again.
     let mut unloaded: Vec<i64> = Vec::new();
     let mut is_unloaded = false;
-    let mut unloads = Told::new(&context.timeline.names, unloads);
-    let mut loads = Told::new(&context.timeline.names, |name: &str| {
-        ["ModuleLoad", "LibraryLoad"].iter().any(|kind| name.contains(kind))
-    });
+    let mut unloads = Told::new(&context.timeline.names, api::lets_code_go);
+    let mut loads = Told::new(&context.timeline.names, api::brings_code);
     let calls = context.calls.of_thread(thread);
     for (index, call) in calls.iter().enumerate() {
-        let name = api.name[*call as usize];
-        let own = api.times.at(*call as usize);
+        let name = rows.name[*call as usize];
+        let own = rows.times.at(*call as usize);
         if own.overlap_ns(device.window()) == 0 {
             continue;
         }
         // What follows right behind it belongs to it, as the ledger has it.
-        let next = calls.get(index + 1).map(|next| (api.times.start(*next as usize), api.name[*next as usize]));
+        let next = calls.get(index + 1).map(|next| (rows.times.start(*next as usize), rows.name[*next as usize]));
         let next = next.filter(|(start, _)| (own.end..own.end.saturating_add(LAUNCH_GAP_NS)).contains(start));
         let own_idle_ns = |until: Option<i64>| {
             let part = Interval::new(own.start, until.unwrap_or(own.end)).clip(device.window());

@@ -16,7 +16,7 @@ use crate::readers::kineto_recomputed::of_several_losses;
 use crate::readers::ncu::with_constants;
 use crate::readers::reduced_again::reduced_each_pass;
 use crate::readers::unused_gradients::frozen;
-use crate::readers::{self, host_turns, kineto, turns};
+use crate::readers::{self, host_turns, inside_calls, kineto, turns};
 use crate::replays::along::{choices, matrices, sorting};
 use crate::replays::typical::of_two_sizes;
 use crate::support::analysis::{facts, facts_of, try_timeline};
@@ -372,6 +372,8 @@ fn every_fact_of_the_catalogue_is_set() {
         turns::staged("cudaStreamWaitEvent", 1 << 20),
         turns::behind_blocks(10, "cudaEventRecord"),
         turns::sleeping("sem_wait"),
+        inside_calls::contending("pthread_mutex_lock", 30),
+        inside_calls::printing("fflush", 800),
     ];
     for program in programs.into_iter().chain([host_turns::random_numbers()]).chain(exact) {
         let folder = temp::folder();
