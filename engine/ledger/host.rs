@@ -6,12 +6,13 @@ use foldhash::HashMap;
 
 use super::activity::Activity;
 use super::by_thread::ByThread;
+use super::classes::{activity_of, classes};
 use super::compiling::{CodeStretches, CodeWork};
 use super::first::FirstOf;
 use super::laid_out::{LaidOut, Shared};
 use super::rows::{Source, Table};
 use super::{dispatch, marks, prints};
-use crate::timeline::api::{self, ApiClass, classify};
+use crate::timeline::api::{self, ApiClass};
 use crate::timeline::columns::OverheadKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
@@ -231,31 +232,6 @@ impl Calls {
         let of_thread = |rows: &&Vec<Vec<u32>>| rows.get(thread as usize).map_or(0, Vec::len);
         let rows = own.iter().map(of_thread).sum::<usize>() + self.overheads_of_all.len();
         STRETCHES_PER_ROW * rows + 3
-    }
-}
-
-/// The class of each name that a call has.
-fn classes(timeline: &Timeline) -> Vec<ApiClass> {
-    let mut class = vec![ApiClass::Other; timeline.names.len()];
-    let mut is_known = vec![false; timeline.names.len()];
-    for name in &timeline.api.name {
-        if let Some(is_known) = is_known.get_mut(*name as usize).filter(|is_known| !**is_known) {
-            *is_known = true;
-            class[*name as usize] = classify(timeline.name(*name));
-        }
-    }
-    class
-}
-
-const fn activity_of(class: ApiClass) -> Activity {
-    match class {
-        ApiClass::Wait(_) => Activity::Sync,
-        ApiClass::Query => Activity::Query,
-        ApiClass::CopyBlocking => Activity::CopyCall,
-        ApiClass::Allocate => Activity::Allocate,
-        ApiClass::Load => Activity::Load,
-        ApiClass::Init => Activity::Init,
-        ApiClass::Launch | ApiClass::CopyAsync | ApiClass::Memset | ApiClass::Other => Activity::Launch,
     }
 }
 

@@ -16,6 +16,7 @@ pub mod between_calls;
 mod by_key;
 mod by_thread;
 pub mod callers;
+mod classes;
 mod code_waits;
 mod compile_ranges;
 pub mod compiling;
