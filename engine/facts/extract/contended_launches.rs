@@ -64,18 +64,18 @@ fn launches(context: &Context<'_>, device: &DeviceContext, threads: &[u32]) -> V
 /// Whether each of some launches, by start, lies beside one of another thread.
 fn contended(launches: &[Launch]) -> Vec<bool> {
     let mut is_contended = vec![false; launches.len()];
-    // Those that lay beside none so far and may still run: of one thread.
+    // Those that lay beside none so far, of one thread: its next is none of another, and the next of another leaves none of them.
     let mut open: Vec<usize> = Vec::new();
     // The latest end, with its thread, and the latest of any other.
     let (mut latest, mut other) = ((i64::MIN, u32::MAX), i64::MIN);
     for (index, (times, thread, _)) in launches.iter().enumerate() {
         let end_of_others = if latest.1 == *thread { other } else { latest.0 };
         is_contended[index] = end_of_others > times.start;
-        open.retain(|before| {
-            let (own, of, _) = launches[*before];
-            is_contended[*before] = own.end > times.start && of != *thread;
-            own.end > times.start && !is_contended[*before]
-        });
+        if open.first().is_some_and(|first| launches[*first].1 != *thread) {
+            for before in open.drain(..) {
+                is_contended[before] = launches[before].0.end > times.start;
+            }
+        }
         if !is_contended[index] {
             open.push(index);
         }
