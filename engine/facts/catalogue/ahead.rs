@@ -127,6 +127,13 @@ pub(super) const AHEAD: &[Fact] = &[
         "How late the middle one of them is; absent with their count.",
     ),
     fact(
+        "late_start_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "How late they are together, without what is ordinary for each: the part of idle_queue_ns that lies before them. Absent with their count.",
+    ),
+    fact(
         "late_start_spread_share",
         Float,
         CudaApi,
@@ -188,7 +195,7 @@ pub(super) const AHEAD: &[Fact] = &[
         Text,
         Nvtx,
         Incomparable,
-        "The innermost range that launches those that at least half of this idle time lies before; absent when none does.",
+        "The innermost range that launches those kernels that begin late on a device that had run dry before which at least half of idle_queue_ns lies; absent when none does.",
     ),
     fact(
         "idle_launch_stretch_count",

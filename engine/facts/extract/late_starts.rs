@@ -130,7 +130,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if spread_share > FIXED_SHARE && !starts.is_late_when_queued(dry.len()) {
         of_waits(context, device, facts);
     }
-    facts.set_some("late_start_range", main_range(context, dry));
+    let late_ns = dry.iter().map(|late| late.idle_ns - ordinary_ns).fold(0, i64::saturating_add);
+    facts.set("late_start_ns", late_ns);
+    facts.set_some("late_start_range", main_range(context, dry, device.account_ns(Account::IdleQueue)));
 }
 
 /// What of it waits cost, by which the device had run dry.
@@ -173,8 +175,9 @@ fn starts(context: &Context<'_>, device: &DeviceContext, ordinary_ns: i64) -> St
     starts
 }
 
-/// The innermost range that half of the time lies in, by where the kernels were launched.
-fn main_range(context: &Context<'_>, mut late: Vec<Late>) -> Option<String> {
+/// The innermost range that half of the time lies in, by where the kernels were launched: of all in which launched work does not
+/// start, where that is more than these begin late.
+fn main_range(context: &Context<'_>, mut late: Vec<Late>, idle_queue_ns: i64) -> Option<String> {
     let (timeline, folded) = (context.timeline, context.folded());
     late.sort_unstable_by_key(|late| (late.thread, late.at));
     let mut groups: BTreeMap<u32, InGroup> = BTreeMap::new();
@@ -186,7 +189,7 @@ fn main_range(context: &Context<'_>, mut late: Vec<Late>) -> Option<String> {
         open.finish().into_iter().for_each(|(group, sum)| groups.entry(group).or_default().add(sum));
     }
     let whole_ns = late.iter().map(|late| late.idle_ns).fold(0, i64::saturating_add);
-    telling(&groups, whole_ns).map(|(group, _)| folded.name(group).to_owned())
+    telling(&groups, whole_ns.max(idle_queue_ns)).map(|(group, _)| folded.name(group).to_owned())
 }
 
 #[cfg(test)]
