@@ -185,7 +185,7 @@ impl Collection {
             groups.flat_map(|group| &group.rules).map(|rule| rule.id.clone()).collect::<BTreeSet<_>>()
         };
         let rules: Vec<String> = rules(&mut counters.clone()).into_iter().collect();
-        let is_details = facts.run().and_then(|run| run.text("profile_page")) == Some("details");
+        let is_details = super::unjudged::profile_page(facts) == Some("details");
         if !rules.is_empty() {
             let script = source::script(KERNELS_FORMAT_ID, &[Capability::KernelProfile]).filter(|_| !is_details);
             self.parts.push(Collected {

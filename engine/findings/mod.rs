@@ -5,6 +5,7 @@ mod baseline;
 mod bounded;
 mod brief;
 mod capture;
+mod cold;
 mod collect;
 mod compiled;
 mod copies_first;

@@ -64,6 +64,9 @@ struct Entry {
     /// All of them have to hold.
     #[serde(default, deserialize_with = "one_or_many")]
     only_if: Vec<Condition>,
+    /// Where one of them holds, nothing is told of a share that would meet its target: something else says that it is no matter of it.
+    #[serde(default, deserialize_with = "one_or_many")]
+    not_met_if: Vec<Condition>,
     /// The fact that says where the measure comes from.
     source: Option<String>,
     why: String,
@@ -141,7 +144,7 @@ impl Scorecard {
             if entry.at_least.is_some() == entry.at_most.is_some() {
                 return Err(ScorecardError::Target { file: file.to_owned(), id: entry.id.clone() });
             }
-            let condition = entry.only_if.iter().map(|condition| &condition.measure);
+            let condition = entry.only_if.iter().chain(&entry.not_met_if).map(|condition| &condition.measure);
             let mut names = std::iter::once(&entry.measure).chain(condition).flat_map(Measure::names);
             let unknown = names.find(|name| !is_number(name)).or(entry.source.as_deref().filter(|name| !is_fact(name)));
             if let Some(fact) = unknown {
@@ -176,16 +179,16 @@ impl Scorecard {
 
 impl Entry {
     fn score(&self, device: &Entity, is_judged: bool) -> Score {
-        let matters = is_judged
-            && self
-                .only_if
-                .iter()
-                .all(|condition| condition.measure.share(device).is_some_and(|share| share >= condition.at_least));
-        let share = self.measure.share(device).filter(|_| matters);
+        let holds =
+            |condition: &Condition| condition.measure.share(device).is_some_and(|share| share >= condition.at_least);
+        let matters = is_judged && self.only_if.iter().all(holds);
         let (is_floor, target) = match self.at_least {
             Some(target) => (true, target),
             None => (false, self.at_most.unwrap_or(1.0)),
         };
+        let is_met = |share: f64| if is_floor { share >= target } else { share <= target };
+        let is_doubted = self.not_met_if.iter().any(holds);
+        let share = self.measure.share(device).filter(|share| matters && !(is_doubted && is_met(*share)));
         let source = self.source.as_ref().filter(|_| share.is_some()).and_then(|fact| device.text(fact));
         Score {
             id: self.id.clone(),
@@ -193,7 +196,7 @@ impl Entry {
             share,
             is_floor,
             target,
-            meets: share.map(|share| if is_floor { share >= target } else { share <= target }),
+            meets: share.map(is_met),
             source: source.map(str::to_owned),
             why: self.why.clone(),
         }
@@ -228,4 +231,27 @@ fn is_fact(name: &str) -> bool {
 fn is_number(name: &str) -> bool {
     let fact = catalogue::find(EntityKind::Device, name);
     fact.is_some_and(|fact| matches!(fact.kind, FactType::Int | FactType::Float))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_that_something_else_doubts_meets_no_target() {
+        let score = |share: i64, without_waits_ns: Option<i64>| {
+            let mut device = Entity::new(EntityKind::Device, "gpu0".to_owned(), Vec::new());
+            let facts = ["sync_run_ahead_ns", "blocking_copy_run_ahead_ns", "sync_late_ns"];
+            facts.into_iter().for_each(|fact| device.set(fact, 0_i64));
+            device.set("sync_run_ahead_ns", share * 10_000_000);
+            device.set("window_ns", 1_000_000_000_i64);
+            device.set("kernel_count", 100_i64);
+            device.set("replay_step_ns", 1_000_000_i64);
+            device.set_some("no_sync_expected_gain_ns", without_waits_ns);
+            let card = Scorecard::parse(include_str!("../../templates/scorecard.toml"), "scorecard.toml").unwrap();
+            card.of(&device, false).into_iter().find(|score| score.id == "idle_after_waits").unwrap().meets
+        };
+        assert_eq!([score(2, None), score(11, None), score(2, Some(99_999))], [Some(true), Some(false), Some(true)]);
+        assert_eq!([score(2, Some(100_000)), score(11, Some(100_000))], [None, Some(false)]);
+    }
 }

@@ -144,7 +144,8 @@ fn option(facts: &Facts, rule: &RuleInfo, missing: &[String]) -> Option<String> 
     own.or_else(|| source::how_to_capture(format, &wanted).map(|command| command.to_string()))
 }
 
-fn profile_page(facts: &Facts) -> Option<&str> {
+/// Which page of Nsight Compute the report is.
+pub(super) fn profile_page(facts: &Facts) -> Option<&str> {
     facts.run()?.text("profile_page")
 }
 

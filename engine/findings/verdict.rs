@@ -1,14 +1,14 @@
 //! The one sentence at the top.
 
 use super::bounded::{at_its_bound, set_up_before};
+use super::cold::cold;
 use super::once_beside::beside;
 use super::outside::{outside_first, outside_named};
-use super::phrase::{lower_first, within};
+use super::phrase::within;
 use super::rank::{MAIN_KERNEL_SHARE, held_ns, is_of_cold_pass};
+use super::unjudged::profile_page;
 use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding, PhaseWork, is_of_kernels_alone};
 use crate::facts::{Entity, EntityKind, FactValue, Facts};
-use crate::ledger::Account;
-use crate::ledger::accounts::Scaling;
 use crate::rules::outcome::Severity;
 use crate::source::PRINT_ALL_COUNTERS;
 use crate::text::number::{duration, percent};
@@ -18,7 +18,7 @@ use crate::text::spans::Sentence;
 /// The rule whose finding stands for all others.
 const TOO_LITTLE: &str = "too-little-work";
 /// What can gain this share is worth a finding.
-const WORTH_SHARE: f64 = 0.01;
+pub(super) const WORTH_SHARE: f64 = 0.01;
 /// What comes before the steady state is told in the verdict where it is so many times as long.
 const MUCH_LONGER: i64 = 5;
 /// A kernel is named beside what can be gained where it takes so many times as much.
@@ -209,8 +209,14 @@ fn of_kernels(facts: &Facts, devices: &[DeviceReview], findings: &[Finding]) -> 
     let kernels = counted_as(i64::try_from(kernels).unwrap_or(i64::MAX), "kernel", "kernels");
     let words = Sentence::default().own(&format!("{launches} of {kernels}"));
     if devices.is_empty() {
-        let why = ", without how long they took: nothing tells which of them matters. Print all that was measured";
-        return words.own(&format!("{why} (`{PRINT_ALL_COUNTERS}`), or profile them with `--set full`."));
+        let why = ", without how long they took: nothing tells which of them matters.";
+        // One page holds less than was measured; of the other there is no more to print.
+        return match profile_page(facts) {
+            Some("details") => words.own(&format!(
+                "{why} Print all that was measured (`{PRINT_ALL_COUNTERS}`), or profile them with `--set full`."
+            )),
+            _ => words.own(&format!("{why} Profile them with `--set full`.")),
+        };
     }
     let sum_ns = devices.iter().map(|device| device.window_ns).fold(0, i64::saturating_add);
     let words = words.own(&format!(", {}", duration(sum_ns)));
@@ -312,31 +318,8 @@ fn most_of(finding: &Finding, gain: &Gain, findings: &[Finding], first: &'static
     if findings.iter().filter(is_told).any(is_more) { first } else { "most to gain" }
 }
 
-/// A pass that does everything for the first time: what that costs most, and what may last.
-fn cold(words: Sentence, devices: &[DeviceReview], (top, gain): (&Finding, &Gain), findings: &[Finding]) -> Sentence {
-    let words = computing(words, devices, top).own("; this capture is a cold start: ").sentence(&within(&top.headline));
-    let words = words.own(&format!(" ({}).", gain.words()));
-    let weighs = |finding: &&Finding| finding.severity > Severity::Info;
-    let gained = || findings.iter().filter(weighs).filter_map(|finding| Some((finding, finding.gain.as_ref()?)));
-    let lasting = gained().find(|(finding, _)| !finding.once);
-    // What is no first use may come in each pass, though there is but one to see it in.
-    let is_first_use = |gain: &Gain| Account::parse(&gain.account).is_none_or(|of| of.scaling() == Scaling::OneTime);
-    let other = gained().find(|(_, gain)| !is_first_use(gain) && gain.share >= WORTH_SHARE);
-    match (lasting, other) {
-        (Some((finding, gain)), _) => {
-            words.own(" What may last: ").sentence(&within(&finding.headline)).own(&format!(" ({}).", gain.words()))
-        }
-        // All of one pass is told as once.
-        (None, Some((finding, gain))) => {
-            let title = lower_first(finding.title.strip_suffix(", once").unwrap_or(&finding.title));
-            words.own(&format!(" One pass cannot tell how much of this lasts: {title} ({}).", gain.words()))
-        }
-        (None, None) => words,
-    }
-}
-
 /// How much of its window the GPU of a finding computes.
-fn computing(words: Sentence, devices: &[DeviceReview], finding: &Finding) -> Sentence {
+pub(super) fn computing(words: Sentence, devices: &[DeviceReview], finding: &Finding) -> Sentence {
     let device =
         devices.iter().find(|device| finding.subject.device.as_ref().is_some_and(|own| own.entity == device.entity));
     match device.or(devices.first().filter(|_| devices.len() == 1)) {

@@ -252,6 +252,11 @@ impl<'all> Replay<'all> {
         has_tensor_cores && Play::new(&self.built.model).has_many_fp32_products(&self.setting)
     }
 
+    /// Whether what is won without host code counts that copies run beside kernels.
+    pub fn host_aside_sends_ahead(&self) -> bool {
+        Play::new(&self.built.model).sends_ahead(&self.setting)
+    }
+
     /// How far steps are from those recorded when played again without what the model does not explain, as a share.
     pub fn distance_share(&self) -> f64 {
         self.built.distance_share

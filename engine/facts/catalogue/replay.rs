@@ -93,6 +93,13 @@ pub(super) const REPLAY: &[Fact] = &[
         "Whether the most that matrix products in lower precision could gain counts that other kernels move half as much: so where those products take a tenth of the time of kernels.",
     ),
     fact(
+        "host_aside_sends_ahead",
+        Bool,
+        CudaApi,
+        Incomparable,
+        "Whether what a step could gain without host code counts that copies run beside kernels, as who makes data ahead sends it ahead: so where most of that code makes what it sends from pinned memory.",
+    ),
+    fact(
         "replay_inner_wait_count",
         Int,
         CudaApi,

@@ -97,6 +97,7 @@ fn set(replay: &Bounded<'_, '_>, is_slow_by_itself: bool, facts: &mut Entity) {
     facts.set("replay_distance_share", replay.distance_share());
     facts.set("replay_inner_wait_count", replay.inner_wait_count().round() as i64);
     facts.set("lower_precision_halves_others", replay.lower_precision_halves_others());
+    facts.set("host_aside_sends_ahead", replay.host_aside_sends_ahead());
     if let Some(pieces) = replay.piece_loop() {
         facts.set("piece_choice_count", pieces.choice_count as i64);
         facts.set("piece_choice_launch_count", pieces.choice_launch_count);

@@ -8,7 +8,7 @@ use super::super::model::{Play, What, Why};
 use super::super::record::{Op, TO_DEVICE, TO_HOST};
 use super::super::setting::Setting;
 use super::Extent;
-use super::copies::{ASYNC_CALL_NS, COPY_LATENCY_NS};
+use super::copies::{ASYNC_CALL_NS, COPY_LATENCY_NS, is_large_copy};
 use crate::timeline::api::ApiClass;
 
 /// Of host code that other threads or processes do, what stays: taking over what they made. Measured on the machine of docs/gains.md.
@@ -81,6 +81,11 @@ impl Play<'_> {
         if kept.is_pinned.contains(&true) {
             self.pin_sent(&kept.is_pinned, extent, setting);
         }
+    }
+
+    /// Whether that counts copies which run beside kernels: what is made ahead is sent ahead as well.
+    pub(in super::super) fn sends_ahead(&self, setting: &Setting<'_>) -> bool {
+        self.model.part.ops.iter().any(is_large_copy) && self.sends_what_it_made(setting)
     }
 
     /// Whether most host code makes what it sends, into memory that is pinned already, and works on no results.
