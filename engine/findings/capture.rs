@@ -108,7 +108,7 @@ fn memory_not_told(facts: &Facts, run: &Entity) -> Option<Sentence> {
     if count == 0 || run.text("format") != Some("kineto") {
         return None;
     }
-    let why = if run.text("gpu_vendor") == Some("amd") { ", as those of AMD GPUs never do" } else { "" };
+    let why = if run.text("gpu_vendor") == Some("amd") { " (traces of AMD GPUs never tell that)" } else { "" };
     let copies = counted_as(count, "copy", "copies");
     let words = format!(
         "The trace does not tell whether the host memory of {copies} ({}) is pageable{why}.",

@@ -9,7 +9,12 @@ use crate::rules::outcome::Severity;
 use crate::text::spans::Sentence;
 
 /// A pass that does everything for the first time: what that costs most, and what may last.
-pub(super) fn cold(words: Sentence, devices: &[DeviceReview], (top, gain): (&Finding, &Gain), findings: &[Finding]) -> Sentence {
+pub(super) fn cold(
+    words: Sentence,
+    devices: &[DeviceReview],
+    (top, gain): (&Finding, &Gain),
+    findings: &[Finding],
+) -> Sentence {
     let words = computing(words, devices, top).own("; this capture is a cold start: ").sentence(&within(&top.headline));
     let words = words.own(&format!(" ({}).", gain.words()));
     let weighs = |finding: &&Finding| finding.severity > Severity::Info;

@@ -46,7 +46,8 @@ fn what_one_pass_holds_beside_its_first_uses_may_last() {
         sample.review().verdict.plain()
     };
     let of_host = review("idle_host_ns", 50_000_000);
-    let expected = "Seen once here, though it may come in every pass: the GPU waits for something else (up to 50 ms, 5 %).";
+    let expected =
+        "Seen once here, though it may come in every pass: the GPU waits for something else (up to 50 ms, 5 %).";
     assert!(of_host.ends_with(expected), "{of_host}");
     for (account, ns) in [("idle_host_ns", 9_000_000), ("idle_init_ns", 50_000_000)] {
         let verdict = review(account, ns);

@@ -309,7 +309,8 @@ impl<'facts> Outside<'facts> {
     }
 
     fn told(&self) -> Sentence {
-        let (recorded, before, after) = (duration(self.recorded_ns), duration(self.before_ns), duration(self.after_ns));
+        let (recorded, before) = (duration(self.recorded_ns), duration(self.before_ns));
+        let after = if self.after_ns > 0 { duration(self.after_ns) } else { "none".to_owned() };
         let words = match (self.device.int("pause_ns"), self.device.int("pause_start_ns")) {
             (Some(pause_ns), Some(start_ns)) => format!(
                 "Events span {recorded}: {before} before this{}; {} of that are one pause of the GPU from {}{}",

@@ -22,6 +22,7 @@ mod sarif;
 mod spans;
 mod text;
 pub mod whatif;
+mod window;
 
 use crate::report::Report;
 use crate::rules::Library;
