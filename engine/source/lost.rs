@@ -252,7 +252,7 @@ pub(super) fn sentence(lost: LostLaunches, is_damaged: bool) -> String {
     let whose = if lost.is_of_some { " on GPUs whose process is known" } else { "" };
     if is_damaged {
         return format!(
-            "What is left of it holds no work of {count} of the {all} calls that launch some{whose}; of other work the calls may be \
+            "What is left of it holds no work of {count} of the {all} calls that launch kernels{whose}; of other work the calls may be \
              missing too."
         );
     }
@@ -264,7 +264,7 @@ pub(super) fn sentence(lost: LostLaunches, is_damaged: bool) -> String {
         "they are the last, or few, and what is said here is of what was recorded"
     };
     let how = "Call torch.cuda.synchronize() before the profiler stops, and record fewer steps.";
-    format!("The trace holds no work of {count} of the {all} calls that launch some{whose}: {why}. {how}")
+    format!("The trace holds no work of {count} of the {all} calls that launch kernels{whose}: {why}. {how}")
 }
 
 #[cfg(test)]
