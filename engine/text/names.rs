@@ -8,7 +8,20 @@ const MAX_CHARS: usize = 60;
 /// What people call a kernel, at most 60 characters long.
 pub fn shorten(name: &str) -> String {
     let name = escape::plain(name);
-    escape::shorten_middle(&kernel_names::called(&name), MAX_CHARS)
+    let called = kernel_names::called(&name);
+    escape::shorten_middle(to_tile(&called).as_deref().unwrap_or(&called), MAX_CHARS)
+}
+
+/// A name of Tensile, as rocBLAS and hipBLASLt launch its kernels, up to the tile that a block makes and the matrix instruction: what
+/// comes behind, for hundreds of characters, nobody reads.
+fn to_tile(name: &str) -> Option<String> {
+    let is_size = |word: &str, kind: &str| {
+        word.strip_prefix(kind).is_some_and(|size| size.contains('x') && size.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let words: Vec<&str> = name.strip_prefix("Cijk_")?.split('_').collect();
+    let tile = words.iter().position(|word| is_size(word, "MT"))?;
+    let last = if words.get(tile + 1).is_some_and(|word| is_size(word, "MI")) { tile + 1 } else { tile };
+    (last + 1 < words.len()).then(|| format!("Cijk_{}…", words[..=last].join("_")))
 }
 
 /// The same of several names: those that come out alike show the part in which they differ, after their beginning.
@@ -88,6 +101,12 @@ mod tests {
                 "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
             ),
             ("reduce_kernel", "reduce_kernel"),
+            (
+                "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT128x192x64_MI16x16x1_SN_LDSB1_AFC1_AFEM1_CLR1_WSGRA0_WSGRB0_WS64_WG64_4_1",
+                "Cijk_Alik_Bljk_BBS_BH_Bias_HA…gs_MT128x192x64_MI16x16x1…",
+            ),
+            ("Cijk_Ailk_Bljk_SB_MT64x64x8_SE_K1", "Cijk_Ailk_Bljk_SB_MT64x64x8…"),
+            ("Cijk_Ailk_Bljk_SB_MT64x64x8", "Cijk_Ailk_Bljk_SB_MT64x64x8"),
             ("<<<>>>", "<<<>>>"),
         ];
         for (name, short) in cases {

@@ -85,5 +85,8 @@ fn the_second_gpu_of_a_process_is_given_to_no_other() {
     let lossy = without_kernels(6, 2..4);
     let (possible, lost, notice) = of(Some((&lossy, 97, Some(2), 200)));
     assert_eq!((possible, lost), (vec![Some(3), Some(3), None], Some(2)));
-    assert!(notice.contains("no work of 2 of the 6 calls that launch kernels on GPUs whose process is known"), "{notice}");
+    assert!(
+        notice.contains("no work of 2 of the 6 calls that launch kernels on GPUs whose process is known"),
+        "{notice}"
+    );
 }
