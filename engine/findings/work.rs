@@ -282,8 +282,11 @@ fn before(phase: &Entity, steady_compute_ns: i64) -> Option<PhaseBefore> {
     let is_work = |part: &Part| {
         part.account == Account::Compute.id() && part.ns as f64 >= LEAST_COMPUTE_SHARE * steady_compute_ns as f64
     };
-    // That nothing is known of a part tells not where it went.
-    parts.retain(|part| (part.share >= LEAST_PART_SHARE || is_work(part)) && part.account != Account::IdleUnknown.id());
+    parts.retain(|part| part.share >= LEAST_PART_SHARE || is_work(part));
+    // Alone, that nothing is known of a part tells nothing.
+    if parts.iter().all(|part| part.account == Account::IdleUnknown.id()) {
+        parts.clear();
+    }
     parts.sort_by_key(|part| Reverse(part.ns));
     parts.truncate(LISTED_PARTS);
     Some(PhaseBefore { name: phase.text("name")?.to_owned(), duration_ns, parts })
