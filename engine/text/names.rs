@@ -103,7 +103,7 @@ mod tests {
             ("reduce_kernel", "reduce_kernel"),
             (
                 "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT128x192x64_MI16x16x1_SN_LDSB1_AFC1_AFEM1_CLR1_WSGRA0_WSGRB0_WS64_WG64_4_1",
-                "Cijk_Alik_Bljk_BBS_BH_Bias_HA…gs_MT128x192x64_MI16x16x1…",
+                "Cijk_Alik_Bljk_BBS_BH_Bias_HA_…rArgs_MT128x192x64_MI16x16x1…",
             ),
             ("Cijk_Ailk_Bljk_SB_MT64x64x8_SE_K1", "Cijk_Ailk_Bljk_SB_MT64x64x8…"),
             ("Cijk_Ailk_Bljk_SB_MT64x64x8", "Cijk_Ailk_Bljk_SB_MT64x64x8"),
