@@ -1,7 +1,6 @@
 //! What a verdict says of a capture that is a cold start.
 
-use super::phrase::{lower_first, within};
-use super::verdict::{WORTH_SHARE, computing};
+use super::phrase::{WORTH_SHARE, computing, lower_first, within};
 use super::{DeviceReview, Finding, Gain};
 use crate::ledger::Account;
 use crate::ledger::accounts::Scaling;

@@ -1,6 +1,11 @@
-//! Titles within a sentence.
+//! Parts of the sentences of a verdict: titles within them, and how much of its window a GPU computes.
 
+use super::{DeviceReview, Finding, PhaseWork};
+use crate::text::number::{duration, percent};
 use crate::text::spans::{Sentence, Span};
+
+/// What can gain this share is worth a finding.
+pub(super) const WORTH_SHARE: f64 = 0.01;
 
 /// A headline within a sentence.
 pub(super) fn within(headline: &Sentence) -> Sentence {
@@ -21,4 +26,28 @@ pub(super) fn lower_first(title: &str) -> String {
     } else {
         title.to_owned()
     }
+}
+
+/// How much of its window the GPU of a finding computes.
+pub(super) fn computing(words: Sentence, devices: &[DeviceReview], finding: &Finding) -> Sentence {
+    let device =
+        devices.iter().find(|device| finding.subject.device.as_ref().is_some_and(|own| own.entity == device.entity));
+    match device.or(devices.first().filter(|_| devices.len() == 1)) {
+        Some(device) => words.sentence(&device.label).own(&format!(
+            " computes {} of its {} {}",
+            share(device.compute_ns, device),
+            duration(device.window_ns),
+            window_of(device)
+        )),
+        None => words.own(&format!("{} GPUs ran work", devices.len())),
+    }
+}
+
+/// What the window is called: by the phase that it is.
+pub(super) fn window_of(device: &DeviceReview) -> &str {
+    device.phase.as_ref().map_or("window", PhaseWork::name)
+}
+
+fn share(ns: i64, device: &DeviceReview) -> String {
+    percent(ns as f64 / device.window_ns as f64)
 }

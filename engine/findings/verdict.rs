@@ -4,10 +4,10 @@ use super::bounded::{at_its_bound, set_up_before};
 use super::cold::cold;
 use super::once_beside::beside;
 use super::outside::{outside_first, outside_named};
-use super::phrase::within;
+use super::phrase::{WORTH_SHARE, computing, window_of, within};
 use super::rank::{MAIN_KERNEL_SHARE, held_ns, is_of_cold_pass};
 use super::unjudged::profile_page;
-use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding, PhaseWork, is_of_kernels_alone};
+use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding, is_of_kernels_alone};
 use crate::facts::{Entity, EntityKind, FactValue, Facts};
 use crate::rules::outcome::Severity;
 use crate::source::PRINT_ALL_COUNTERS;
@@ -17,8 +17,6 @@ use crate::text::spans::Sentence;
 
 /// The rule whose finding stands for all others.
 const TOO_LITTLE: &str = "too-little-work";
-/// What can gain this share is worth a finding.
-pub(super) const WORTH_SHARE: f64 = 0.01;
 /// What comes before the steady state is told in the verdict where it is so many times as long.
 const MUCH_LONGER: i64 = 5;
 /// A kernel is named beside what can be gained where it takes so many times as much.
@@ -318,21 +316,6 @@ fn most_of(finding: &Finding, gain: &Gain, findings: &[Finding], first: &'static
     if findings.iter().filter(is_told).any(is_more) { first } else { "most to gain" }
 }
 
-/// How much of its window the GPU of a finding computes.
-pub(super) fn computing(words: Sentence, devices: &[DeviceReview], finding: &Finding) -> Sentence {
-    let device =
-        devices.iter().find(|device| finding.subject.device.as_ref().is_some_and(|own| own.entity == device.entity));
-    match device.or(devices.first().filter(|_| devices.len() == 1)) {
-        Some(device) => words.sentence(&device.label).own(&format!(
-            " computes {} of its {} {}",
-            share(device.compute_ns, device),
-            duration(device.window_ns),
-            window_of(device)
-        )),
-        None => words.own(&format!("{} GPUs ran work", devices.len())),
-    }
-}
-
 /// The kernel that takes most of a window, where that is far more than can be gained elsewhere: what is inside of it has no number.
 fn inside_beside(words: Sentence, facts: &Facts, (top, gain): (&Finding, &Gain), findings: &[Finding]) -> Sentence {
     let share = |finding: &Finding| {
@@ -468,13 +451,4 @@ fn span((least, most): (f64, f64)) -> String {
         (least, most) if least == most => least,
         (least, most) => format!("{least} to {most}"),
     }
-}
-
-/// What the window is called: by the phase that it is.
-fn window_of(device: &DeviceReview) -> &str {
-    device.phase.as_ref().map_or("window", PhaseWork::name)
-}
-
-fn share(ns: i64, device: &DeviceReview) -> String {
-    percent(ns as f64 / device.window_ns as f64)
 }

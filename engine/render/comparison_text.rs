@@ -1,6 +1,7 @@
 //! A comparison as text for a terminal: the verdict, the times, and what changed.
 
-use super::text::{Page, Screen, words_of};
+use super::spans::words_of;
+use super::text::{Page, Screen};
 use crate::compare::{AccountChange, Basis, Change, Comparison, FindingChange, State};
 use crate::report::ComparisonReport;
 use crate::rules::outcome::Severity;

@@ -1,4 +1,4 @@
-//! Spans as text: in Markdown here; plain text is [`Sentence::plain`].
+//! Spans as text: in Markdown and on a screen here; plain text is [`Sentence::plain`].
 
 use crate::text::spans::{Sentence, Span};
 use crate::text::{escape, words};
@@ -25,6 +25,20 @@ pub fn markdown(sentence: &Sentence) -> String {
     // Signs of several pieces make a rule together.
     let is_rule = out.len() > 2 && out.chars().all(|c| matches!(c, '*' | '_' | ' '));
     if is_rule { format!("\\{}", out.trim_start()) } else { out }
+}
+
+/// A sentence in which names of the recording stand out.
+pub(super) fn words_of(sentence: &Sentence) -> String {
+    let each = sentence.spans().iter().map(|span| match span {
+        Span::Own(own) => words::plain(own),
+        Span::Value(text) => escape::short(text),
+        // On a screen there are no longer fences: a backtick of a name would end its quotes.
+        Span::Code(name) => match escape::name(name).replace('`', "'").as_str() {
+            "" => "(no name)".to_owned(),
+            name => format!("`{name}`"),
+        },
+    });
+    each.collect()
 }
 
 /// Whether two pieces would be one fence, the sign and the body of a reference, or one commit.

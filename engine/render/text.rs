@@ -4,6 +4,7 @@
 
 use super::bar;
 use super::json::{Part as Row, ReviewView};
+use super::spans::words_of;
 use super::window::window;
 use crate::findings::{DeviceReview, Finding, RuleFailure, Score};
 use crate::gates::Gate;
@@ -14,8 +15,7 @@ use crate::text::escape;
 use crate::text::names;
 use crate::text::number::{duration, percent};
 use crate::text::plural::{counted, counted_as};
-use crate::text::spans::{Sentence, Span};
-use crate::text::words;
+use crate::text::spans::Sentence;
 
 /// What text is printed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -330,20 +330,6 @@ impl Page {
             self.wrap(&format!("   {name}"), &words);
         }
     }
-}
-
-/// A sentence in which names of the recording stand out.
-pub(super) fn words_of(sentence: &Sentence) -> String {
-    let each = sentence.spans().iter().map(|span| match span {
-        Span::Own(own) => words::plain(own),
-        Span::Value(text) => escape::short(text),
-        // On a screen there are no longer fences: a backtick of a name would end its quotes.
-        Span::Code(name) => match escape::name(name).replace('`', "'").as_str() {
-            "" => "(no name)".to_owned(),
-            name => format!("`{name}`"),
-        },
-    });
-    each.collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What is said in text of the window of a device: what repeats in it, and what lies before and after what is judged.
 
-use super::text::words_of;
+use super::spans::words_of;
 use crate::findings::{DeviceReview, PhaseWork, StepsOfThreads};
 use crate::text::number::{duration, instant, percent};
 use crate::text::plural::counted;
