@@ -112,7 +112,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     let position = source.progress();
     let (most_held_bytes, most_work_bytes) = (source.most_held_bytes(), source.most_work_bytes());
     let limits = options.limits;
-    let threads = Threads::new(options.threads).at_most(usize::MAX);
+    let threads = Threads::new(options.threads).at_most(source.most_threads());
     let mut builder = Builder::new(limits);
     let (mut count, mut seen, mut is_full, mut is_beyond_work) = (0_u64, Seen::default(), false, false);
     let (mut places, mut details, mut uncorrelated) = (Places::default(), details::Found::default(), Vec::new());

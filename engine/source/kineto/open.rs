@@ -13,6 +13,9 @@ use crate::limits::{MAX_HELD_BASE_BYTES, MAX_HELD_PER_BYTE, MAX_INFLATED_BASE_BY
 
 const GZIP: &[u8] = b"\x1f\x8b";
 const BUFFER: usize = 1 << 18;
+/// So many threads may read any trace, and one more for each of so many bytes of its file.
+const LEAST_THREADS: u64 = 2;
+const BYTES_A_THREAD: u64 = 3 << 20;
 /// What [`Source::progress`] says at the end of the file.
 pub(super) const WHOLE: u64 = 1_000_000;
 
@@ -55,6 +58,11 @@ impl Source {
     /// Bytes of memory that events of this file may take, which is as large as it is however far it inflates.
     pub(super) const fn most_held_bytes(&self) -> u64 {
         MAX_HELD_BASE_BYTES.saturating_add(self.size.saturating_mul(MAX_HELD_PER_BYTE))
+    }
+
+    /// How many threads may read it: each holds blocks and lists of its own, for which a small file that inflates to much leaves no room.
+    pub(super) const fn most_threads(&self) -> usize {
+        (self.size / BYTES_A_THREAD).saturating_add(LEAST_THREADS) as usize
     }
 
     /// What reading this file may take, in bytes of an ordinary trace, whether it is compressed or not.
