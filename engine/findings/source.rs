@@ -82,7 +82,8 @@ impl Source {
 }
 
 /// Facts that hold the name of a kernel or range, of entities that are neither.
-const NAMING: [(EntityKind, &str, CodeKind); 33] = [
+const NAMING: [(EntityKind, &str, CodeKind); 34] = [
+    (EntityKind::Device, "uneven_kernel", CodeKind::Kernel),
     (EntityKind::Device, "tear_down_kernel", CodeKind::Kernel),
     (EntityKind::Run, "failed_launch_range", CodeKind::Range),
     (EntityKind::Run, "main_range", CodeKind::Range),
