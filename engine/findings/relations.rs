@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use foldhash::HashMap;
 
 use super::Suppressed;
+use super::gain::{Gain, LEAST_EXPECTED_SHARE};
 use super::occurrence::{Context, Occurrence, chain, severity_of};
 use crate::facts::{EntityId, EntityKind, Facts};
 use crate::ledger::Account;
@@ -81,7 +82,10 @@ pub(super) fn find_causes(context: &Context<'_>, occurrences: &mut [Occurrence<'
         // What its author calls grave is not hidden under a note.
         let is_grave = occurrences[this].is_severity_fixed && occurrences[this].severity > Severity::Info;
         let is_shown_under = |taken: &Taken| !is_grave || occurrences[taken.cause].severity > Severity::Info;
-        let found: Vec<Taken> = ways.flat_map(|way| way.of(occurrences, this)).filter(is_shown_under).collect();
+        let matters = occurrences[this].severity > Severity::Info;
+        let may_take = |taken: &Taken| !matters || !wins_nothing(&occurrences[taken.cause]);
+        let found = ways.flat_map(|way| way.of(occurrences, this));
+        let found: Vec<Taken> = found.filter(is_shown_under).filter(may_take).collect();
         let order = |a: &Taken, b: &Taken| context.order(&occurrences[a.cause], &occurrences[b.cause]);
         let is_whole = |taken: &&Taken| taken.is_whole(&occurrences[this], &occurrences[taken.cause]);
         let whole = found.iter().filter(is_whole).copied().min_by(order);
@@ -105,6 +109,13 @@ pub(super) fn find_causes(context: &Context<'_>, occurrences: &mut [Occurrence<'
     for occurrence in occurrences {
         occurrence.take_explained();
     }
+}
+
+/// Whether a finding that claims time of whatever account was played and wins nothing, even at best: what it would explain could still
+/// win something, by another change. Of one account, as of kernels that are too narrow, such a replay speaks for all that claim it.
+fn wins_nothing(cause: &Occurrence<'_>) -> bool {
+    let is_little = |gain: &Gain| gain.replayed.is_some() && gain.share < LEAST_EXPECTED_SHARE;
+    cause.severity == Severity::Info && claims_window(cause) && cause.gain.as_ref().is_some_and(is_little)
 }
 
 /// What the findings of one rule take from a symptom.
@@ -131,12 +142,8 @@ impl Taken {
     /// ceiling there; a symptom with a bound alone counts half of that, so twice what is expected of the cause is all of it.
     fn explained_of(self, symptom: &Occurrence<'_>, cause: &Occurrence<'_>) -> Option<i64> {
         let explained = self.explained_ns?;
-        let claims_window = cause
-            .found
-            .estimate
-            .as_ref()
-            .is_some_and(|estimate| Account::parse(&estimate.account) == Some(Account::Window));
-        let (Some(gain), false) = (cause.gain.as_ref().filter(|_| claims_window), symptom.is_replayed()) else {
+        let gain = cause.gain.as_ref().filter(|_| claims_window(cause));
+        let (Some(gain), false) = (gain, symptom.is_replayed()) else {
             return Some(explained);
         };
         let part = gain
@@ -180,6 +187,12 @@ impl Taken {
         }
         left_is_little(shared_ns)
     }
+}
+
+/// Whether a finding claims time of the whole window, whatever its account.
+fn claims_window(cause: &Occurrence<'_>) -> bool {
+    let estimate = cause.found.estimate.as_ref();
+    estimate.is_some_and(|estimate| Account::parse(&estimate.account) == Some(Account::Window))
 }
 
 /// Whether what is left of a symptom does not matter when several causes take so much of it together. What was played again is
