@@ -96,6 +96,8 @@ pub(super) const STREAMS: &[Fact] = &[
         Intensive,
         "The part of kernel time on the legacy default stream; absent when the export does not tell which stream that is.",
     ),
+    fact("default_stream_copy_count", Int, CudaTrace, Extensive, "Copies on that stream; absent as that part is."),
+    fact("default_stream_memset_count", Int, CudaTrace, Extensive, "Memsets on that stream; absent as that part is."),
     fact(
         "blocking_stream_count",
         Int,

@@ -16,6 +16,7 @@ use crate::timeline::{Stream, StreamKind, Timeline};
 struct Use {
     kernel_count: i64,
     copy_count: i64,
+    memset_count: i64,
     all: RunningLength,
     kernels: RunningLength,
 }
@@ -40,6 +41,8 @@ struct Totals {
     knows_kinds: bool,
     kernel_ns: i64,
     default_kernel_ns: i64,
+    default_copy_count: i64,
+    default_memset_count: i64,
 }
 
 impl Totals {
@@ -54,6 +57,8 @@ impl Totals {
         self.kernel_ns = self.kernel_ns.saturating_add(kernel_ns);
         if kind == StreamKind::Default {
             self.default_kernel_ns = self.default_kernel_ns.saturating_add(kernel_ns);
+            self.default_copy_count += used.copy_count;
+            self.default_memset_count += used.memset_count;
         }
     }
 }
@@ -96,6 +101,8 @@ fn of_device(context: &Context<'_>, device: &DeviceContext, totals: &Totals, fac
     facts.set_some("blocking_stream_count", totals.knows_created.then_some(totals.active_blocking_count));
     if totals.knows_kinds && totals.kernel_ns > 0 {
         facts.set("default_stream_kernel_share", totals.default_kernel_ns as f64 / totals.kernel_ns as f64);
+        facts.set("default_stream_copy_count", totals.default_copy_count);
+        facts.set("default_stream_memset_count", totals.default_memset_count);
     }
     facts.set("concurrent_stream_ns", device.tally.concurrent_ns);
     facts.set("concurrent_kernel_ns", device.tally.kernel_concurrent_ns);
@@ -130,6 +137,7 @@ fn uses(timeline: &Timeline, device: &DeviceContext) -> Vec<(u32, Use)> {
             stream.kernels.push(part);
         }
         stream.copy_count += i64::from(op.kind == OpKind::Copy);
+        stream.memset_count += i64::from(op.kind == OpKind::Memset);
     }
     let mut streams = streams.into_list();
     streams.sort_unstable_by_key(|(index, _)| *index);
