@@ -10,13 +10,14 @@ use super::profile::{
     CALLER_SHARE, MIN_COVERED_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, covered_share, is_asked_for, is_plumbing,
     is_profiler, is_system,
 };
-use super::{DeviceContext, beside_rounds};
+use super::{Context, DeviceContext, beside_rounds};
 use crate::facts::Entity;
 use crate::ledger::Account;
 use crate::ledger::compiling::compiler_of;
 use crate::text::paths::{file_name, without_folders};
 use crate::timeline::interval::Interval;
 use crate::timeline::samples::Frame;
+use crate::timeline::union::Union;
 use crate::timeline::{NameId, ThreadState, Timeline, modules};
 
 /// The same of host code where the scheduler's record tells when the thread ran.
@@ -73,7 +74,8 @@ const IN_CALLS: [InCalls; 5] = [
     },
 ];
 
-pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let timeline = context.timeline;
     if !beside_rounds::is_partial(device) {
         of_host(timeline, device, false, facts);
     }
@@ -82,7 +84,7 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
     }
     of_blocked(timeline, device, facts);
     peers::of_blocked(timeline, device, facts);
-    sleeps(timeline, device, facts);
+    sleeps(context, device, facts);
     if let Some((name, sum)) = device.idle().main_call(timeline, Account::IdleCompile) {
         facts.set("idle_compile_evidence_ns", sum.sum_ns);
         facts.set("idle_compile_by", compiler_of(timeline.name(name)));
@@ -319,11 +321,12 @@ const MAX_SLEEP_SPREAD: f64 = 1.2;
 const MIN_SLEEP_NS: i64 = 50_000;
 
 /// Stays off the CPU that are all of one length, in idle time of the device: the thread sleeps for so long again and again.
-fn sleeps(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+fn sleeps(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let timeline = context.timeline;
     let states = &timeline.thread_states;
     facts.set("scheduler_captured", is_scheduled(timeline, device));
     let Some(main) = device.main_thread else { return };
-    let (mut lengths, mut idle_ns): (Vec<i64>, i64) = (Vec::new(), 0);
+    let (mut stays, mut lengths, mut idle_ns): (Vec<Interval>, Vec<i64>, i64) = (Vec::new(), Vec::new(), 0);
     for ((times, thread), state) in states.times.iter().zip(&states.thread).zip(&states.state) {
         let part: Interval = times.clip(device.window());
         if *thread != main || *state == ThreadState::Runnable || part.len_ns() < MIN_SLEEP_NS {
@@ -331,6 +334,7 @@ fn sleeps(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
         }
         let idle = part.len_ns() - device.busy_within(part);
         if 2 * idle >= part.len_ns() {
+            stays.push(times);
             lengths.push(times.len_ns());
             idle_ns += idle;
         }
@@ -339,9 +343,20 @@ fn sleeps(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     let at = |percent: usize| lengths.get(lengths.len() * percent / 100).copied();
     let (Some(low), Some(median), Some(high)) = (at(10), at(50), at(90)) else { return };
     let is_much = 2 * idle_ns >= device.account_ns(Account::IdleBlocked);
-    if lengths.len() >= MIN_SLEEPS && is_much && high as f64 <= MAX_SLEEP_SPREAD * low as f64 {
+    let is_even = lengths.len() >= MIN_SLEEPS && high as f64 <= MAX_SLEEP_SPREAD * low as f64;
+    if is_even && is_much && !awaits_launches(context, device, main, &stays) {
         facts.set("idle_sleep_count", lengths.len() as i64);
         facts.set("idle_sleep_median_ns", median);
         facts.set("idle_sleep_ns", idle_ns.min(device.account_ns(Account::IdleBlocked)));
     }
+}
+
+/// Whether other threads of the device's processes call CUDA during most of a thread's stays off the CPU: then it waits for what they
+/// do, as the one that asks PyTorch for gradients waits for the thread that computes them.
+fn awaits_launches(context: &Context<'_>, device: &DeviceContext, thread: u32, stays: &[Interval]) -> bool {
+    let api = &context.timeline.api;
+    let calls = device.processes.iter().flat_map(|process| context.calls_of(*process, Some(device.window())));
+    let others = calls.filter(|call| api.thread.get(*call as usize).is_some_and(|of| *of != thread));
+    let others = Union::of(others.map(|call| api.times.at(call as usize)));
+    2 * stays.iter().filter(|stay| others.overlap_ns(**stay) > 0).count() > stays.len()
 }

@@ -32,7 +32,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set_some("overlap_ceiling_ns", device.overlap_ceiling());
     host_calls(context, device, facts);
     allocations::extract(context, device, facts);
-    culprits::extract(context.timeline, device, facts);
+    culprits::extract(context, device, facts);
     poll_sleeps::extract(context, device, facts);
     source_lines::of_idle(context.timeline, device, facts);
     facts.set_some("launch_call_median_ns", device.passed(context).launch_call_median_ns);

@@ -205,3 +205,29 @@ fn a_thread_that_waits_for_the_gpu_in_the_system_sleeps() {
     assert_eq!(told("sem_wait"), json!(60));
     assert_eq!(told("read"), json!(0));
 }
+
+/// A thread that is off the CPU for the same time in each round sleeps, unless another thread calls CUDA meanwhile: it waits for that.
+#[test]
+fn a_thread_that_waits_for_another_one_that_calls_cuda_does_not_sleep() {
+    let told = |other: &str| {
+        let text = format!(
+            r#"
+            about = "The launching thread is off the CPU in each round."
+            [kernel]
+            push = {{ name = "void push<float>(float*, int)", run_us = 300, grid = [2160, 1, 1], block = [256, 1, 1] }}
+            [[thread]]
+            script = [
+              {{ repeat = {{ times = 30, do = [{{ off = {{ us = 1100 }} }}, {{ host = {{ us = 300 }} }}, {{ launch = {{ kernel = "push" }} }}] }} }},
+              {{ sync = {{ api = "cudaDeviceSynchronize" }} }},
+            ]
+            [[thread]]
+            script = [{{ repeat = {{ times = 50, do = [{other}, {{ host = {{ us = 400 }} }}] }} }}]
+            "#
+        );
+        let project = Project::empty();
+        Scenario::parse(&text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+        project.facts()["devices"][0]["idle_sleep_count"].clone()
+    };
+    assert!(told("{ host = { us = 400 } }").as_i64() >= Some(28));
+    assert_eq!(told(r#"{ call = { api = "cudaEventRecord", us = 400 } }"#), Value::Null);
+}
