@@ -83,6 +83,7 @@ mod replays {
     mod communication;
     mod corpus;
     mod engines;
+    pub(crate) mod factorized;
     mod gains;
     mod host;
     mod predicted;

@@ -285,6 +285,14 @@ pub(super) const COPIES: &[Fact] = &[
     ),
     fact("scalar_readback_source_share", Float, CallStacks, Intensive, "The part of them that comes from that line."),
     fact(
+        "scalar_readback_operator",
+        Text,
+        Nvtx,
+        Incomparable,
+        "The operator of PyTorch that most such copies are called in, the outermost of those within each other, as `aten::item` or `aten::linalg_inv`; absent where most are called in none, or no operator has half of them.",
+    ),
+    fact("scalar_readback_operator_share", Float, Nvtx, Intensive, "The part of them that are called in it."),
+    fact(
         "is_scalar_readback_source_in_project",
         Bool,
         CallStacks,

@@ -30,6 +30,7 @@ pub(super) const ALL: &[&[Fact]] = &[
     patterns::FINE_WORK,
     patterns::PRODUCT_ROWS,
     patterns::SORTS,
+    patterns::FACTORIZATIONS,
     patterns::WORK_RANGES,
     patterns::CHAINS,
     patterns::CALL_ROUNDS,

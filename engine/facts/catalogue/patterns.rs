@@ -118,6 +118,26 @@ pub(super) const SORTS: &[Fact] = &[
     ),
 ];
 
+/// Matrices that are factorised.
+pub(super) const FACTORIZATIONS: &[Fact] = &[
+    fact(
+        "factorization_operator",
+        Text,
+        Nvtx,
+        Incomparable,
+        "The operator of PyTorch that factorises matrices, such as `aten::linalg_inv` or `aten::linalg_cholesky`, called most often of those whose work this device does; of such operators within each other the outermost. Absent, as the facts of it, without any.",
+    ),
+    fact("factorization_count", Int, Nvtx, Extensive, "Calls of such operators that launch work of the window."),
+    fact("factorization_kernel_ns", Int, Nvtx, Extensive, "Time of the kernels that they launch, each by itself."),
+    fact(
+        "factorization_ns",
+        Int,
+        Nvtx,
+        Extensive,
+        "Time of the window in which the host is in such a call, or something runs that one launched: a union.",
+    ),
+];
+
 /// The program's own ranges by what they launch.
 pub(super) const WORK_RANGES: &[Fact] = &[
     fact(

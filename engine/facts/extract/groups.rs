@@ -2,12 +2,13 @@
 
 use super::{
     Context, DeviceContext, DevicePart, Parents, accounts, ahead, attention, between_os_calls, call_rounds, cells,
-    chains, collective_rows, collectives, communication, compiled, contended_launches, copies, device, filled_memory,
-    fine_work, gpu_turns, graph_gaps, growing, idle, kernel_tuning, kernels, late_gpus, late_host, late_starts,
-    launched_copies, lead, locked_turns, metrics, nan_checks, operators, optimizer, pace, page_locked, phases, prints,
-    process_turns, product_rows, products, queued_behind, random_numbers, ranges, readbacks, recomputed, reduced_again,
-    replay, round_trips, same_turns, second_derivatives, sequence, set_up_rounds, shared_stream, sorts, source_lines,
-    staged_copies, steps, streams, syncs, tuning, turns, uncalled_copies, uneven_gpus, unused_gradients,
+    chains, collective_rows, collectives, communication, compiled, contended_launches, copies, device, factorizations,
+    filled_memory, fine_work, gpu_turns, graph_gaps, growing, idle, kernel_tuning, kernels, late_gpus, late_host,
+    late_starts, launched_copies, lead, locked_turns, metrics, nan_checks, operators, optimizer, pace, page_locked,
+    phases, prints, process_turns, product_rows, products, queued_behind, random_numbers, ranges, readbacks,
+    recomputed, reduced_again, replay, round_trips, same_turns, second_derivatives, sequence, set_up_rounds,
+    shared_stream, sorts, source_lines, staged_copies, steps, streams, syncs, tuning, turns, uncalled_copies,
+    uneven_gpus, unused_gradients,
 };
 
 /// Extracts a group of a device's facts.
@@ -28,6 +29,7 @@ fn facts_of_work(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>,
     growing::extract(context.timeline, device, &mut part.device);
     filled_memory::extract(context.timeline, device, &mut part.device);
     sorts::extract(context, device, &mut part.device);
+    factorizations::extract(context, device, &mut part.device);
     random_numbers::extract(context, device, &mut part.device);
     shared_stream::extract(context, device, &mut part.device);
     collectives::extract(context, device, &mut part.device);

@@ -23,6 +23,7 @@ mod copying_range;
 mod cpu_operators;
 mod culprits;
 mod device;
+mod factorizations;
 mod failed_launches;
 mod filled_memory;
 mod fine_work;

@@ -2,7 +2,7 @@
 
 use foldhash::HashSet;
 
-use super::{Context, DeviceContext, source_lines};
+use super::{Context, DeviceContext, factorizations, source_lines};
 use crate::facts::Entity;
 use crate::ledger::accounts::SourceFacts;
 use crate::ledger::idle::{BesideCopies, Copies};
@@ -58,7 +58,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         }
     }
     let calls = readbacks.iter().map(|copy| timeline.copies.ops.call[*copy as usize]);
-    source_lines::set_place(timeline, SOURCE, source_lines::of_calls(timeline, calls), facts);
+    source_lines::set_place(timeline, SOURCE, source_lines::of_calls(timeline, calls.clone()), facts);
+    if let Some((operator, count)) = factorizations::outermost_of(timeline, calls) {
+        facts.set("scalar_readback_operator", timeline.name(operator));
+        facts.set("scalar_readback_operator_share", count as f64 / readbacks.len().max(1) as f64);
+    }
     let is_beside = |copies: Copies| [copies.before, copies.after].into_iter().any(|copy| readbacks.contains(&copy));
     let sum_of = |stretches: &[BesideCopies]| {
         let beside = stretches.iter().filter(|stretch| is_beside(stretch.copies));

@@ -18,6 +18,7 @@ use crate::readers::reduced_again::reduced_each_pass;
 use crate::readers::unused_gradients::frozen;
 use crate::readers::{self, host_turns, inside_calls, kineto, turns};
 use crate::replays::along::{choices, matrices, sorting};
+use crate::replays::factorized::factorized;
 use crate::replays::typical::of_two_sizes;
 use crate::support::analysis::{facts, facts_of, try_timeline};
 use crate::support::{Scenario, SchemaVersion, damage, fixture, heavy, kernels, scenario_names, temp, trace};
@@ -383,6 +384,7 @@ fn every_fact_of_the_catalogue_is_set() {
     }
     set.extend(names_in(&facts(&choices(24).write().1)));
     set.extend(names_in(&facts(&matrices(12).write().1)));
+    set.extend(names_in(&facts(&factorized("aten::linalg_inv").write().1)));
     set.extend(names_in(&facts(&sorting("aten::coalesce", "DeviceMergeSortMergeKernel").write().1)));
     set.extend(names_in(&of_trace(&loops(3, 9))));
     set.extend(names_in(&lossy()));
