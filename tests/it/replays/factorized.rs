@@ -15,8 +15,8 @@ pub(crate) fn factorized(operator: &str) -> Trace {
             trace.copy(TO_HOST, 1.0);
             trace.wait();
             let length = trace.host_us - begin;
-            for (name, inset) in [(operator, 0.5), ("aten::_linalg_check_errors", 0.75)] {
-                trace.events.event("cpu_op", name, 99, begin - inset, length + inset - 0.25, "");
+            for (name, inset) in [(operator, 0.0), ("aten::_linalg_check_errors", 0.25)] {
+                trace.events.event("cpu_op", name, 99, begin - 0.5 + inset, length - 2.0 * inset, "");
             }
         }
         trace.launch("filter_kernel", 100.0);
