@@ -235,7 +235,7 @@ pub const MAX_EXPRESSION_STEP_COUNT: u64 = 100_000;
 pub const MAX_RULES_STEP_COUNT: u64 = 100_000_000;
 /// The same of all tests of all rules, each of which is run with each of its facts changed: those of the built-in rules take
 /// two thirds or more.
-pub const MAX_TESTING_STEP_COUNT: u64 = 300_000_000;
+pub const MAX_TESTING_STEP_COUNT: u64 = 500_000_000;
 /// Processor time that all rules of a run may take together: the built-in ones take a few milliseconds of an ordinary report.
 pub const MAX_RULES_TIME: Duration = Duration::from_secs(2);
 /// The same of all their tests: those of the built-in rules take a tenth of a second.

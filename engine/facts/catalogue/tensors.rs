@@ -101,7 +101,13 @@ pub(super) const TENSORS: &[Fact] = &[
         Incomparable,
         "The operator of PyTorch that writes a tensor of what an index chooses (`aten::index_select`, `aten::index`, `aten::gather`) and holds more of the kernels' time in the window than others of them; what an embedding looks up is not counted. Absent, as all facts of it, without one.",
     ),
-    fact("gather_launch_count", Int, Nvtx, Extensive, "How many kernels that operator launches."),
+    fact(
+        "gather_launch_count",
+        Int,
+        Nvtx,
+        Extensive,
+        "How many kernels all such operators launch, those left out that look for what a mask chooses.",
+    ),
     fact("gather_ns", Int, Nvtx, Extensive, "How long these run within the window, each by itself."),
     fact(
         "has_one_hot",

@@ -82,7 +82,7 @@ pub(super) const TURNS: &[Fact] = &[
         Int,
         CudaApi,
         Intensive,
-        "The threads of one process that launch work of this device, of several processes the most; absent unless there are two.",
+        "The threads of one process that launch work of this device, those that launch less than a twentieth of what the busiest one does left out; of several processes the most. Absent unless there are two.",
     ),
     fact(
         "contended_launch_count",
@@ -114,7 +114,7 @@ pub(super) const TURNS: &[Fact] = &[
         Int,
         CudaApi,
         Extensive,
-        "What is won at best where nothing contends: the window without the time that the warps of all kernels, or the link, are taken, and, unless nearly all kernels have one name, without that of the stream that does most.",
+        "What is won at best where nothing contends, no more than these launches take of each thread in the mean: the window without the time that the warps of all kernels, or the link, are taken, and, unless nearly all kernels have one name, without that of the stream that does most.",
     ),
     fact(
         "lone_launch_mean_ns",

@@ -3,10 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use foldhash::HashSet;
+
 use super::locked_turns::{LOCKS, left_ns};
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::{OpKind, callers};
+use crate::ledger::{Activity, OpKind, callers};
 use crate::text::paths::without_folders;
 use crate::timeline::api::ApiClass;
 use crate::timeline::interval::Interval;
@@ -16,6 +18,8 @@ use crate::timeline::{NameId, Timeline};
 
 /// Fewer launches beside which no other thread launches do not tell what one takes by itself.
 const LEAST_LONE_COUNT: usize = 20;
+/// Threads that launch a smaller part of what the busiest one launches are no matter.
+const LEAST_OF_MOST: f64 = 0.05;
 /// Kernels of one name that are this part of all could be one kernel.
 const ONE_KERNEL_SHARE: f64 = 0.9;
 
@@ -29,7 +33,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         return;
     }
     let mut of_processes: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for thread in callers::launch_counts(timeline, &device.ops).into_keys() {
+    let counts = callers::launch_counts(timeline, &device.ops);
+    let most = counts.values().copied().max().unwrap_or(0) as f64;
+    for (thread, _) in counts.into_iter().filter(|(_, count)| *count as f64 >= LEAST_OF_MOST * most) {
         of_processes.entry(timeline.process_of(thread)).or_default().push(thread);
     }
     // Each process has a driver of its own.
@@ -40,22 +46,30 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let is_contended = contended(&launches);
     let both = || launches.iter().zip(&is_contended);
     let own: Vec<Launch> = both().filter(|(_, is_contended)| **is_contended).map(|(launch, _)| *launch).collect();
-    let lone: Vec<i64> = both().filter(|(_, is_contended)| !**is_contended).map(|(own, _)| own.0.len_ns()).collect();
+    let lone: Vec<i128> =
+        both().filter(|(_, is_contended)| !**is_contended).map(|(own, _)| i128::from(own.0.len_ns())).collect();
+    let mean_ns = lone.iter().sum::<i128>() / lone.len().max(1) as i128;
     set(context, device, (&threads, &own), facts);
-    if lone.len() >= LEAST_LONE_COUNT && !own.is_empty() {
-        facts.set("lone_launch_mean_ns", lone.iter().sum::<i64>() / lone.len() as i64);
+    if lone.len() >= LEAST_LONE_COUNT && !own.is_empty() && mean_ns > 0 {
+        facts.set("lone_launch_mean_ns", mean_ns as i64);
     }
 }
 
-/// The launches of some threads in the window, by start.
+/// The launches of work of the device that some threads make in the window, by start. A launch that waits for room in a full queue waits
+/// for the device.
 fn launches(context: &Context<'_>, device: &DeviceContext, threads: &[u32]) -> Vec<Launch> {
     let (timeline, window) = (context.timeline, device.window());
+    let is_own: HashSet<u32> = device.ops.all_ops().filter_map(|op| op.call(timeline)).collect();
     let mut launches = Vec::new();
     for thread in threads {
         let calls = context.calls.of_thread(*thread).iter();
-        let calls = calls.filter(|call| context.calls.class_of(timeline, **call) == ApiClass::Launch);
-        let own = calls.map(|call| (timeline.api.times.at(*call as usize), *thread, timeline.api.name[*call as usize]));
-        launches.extend(own.filter(|(times, ..)| times.overlap_ns(window) > 0));
+        let calls = calls.filter(|call| {
+            let is_full = context.calls.activity.get(**call as usize) == Some(&Activity::QueueFull);
+            !is_full && is_own.contains(call) && context.calls.class_of(timeline, **call) == ApiClass::Launch
+        });
+        let times = |call: u32| timeline.api.times.at(call as usize).clip(window);
+        let own = calls.map(|call| (times(*call), *thread, timeline.api.name[*call as usize]));
+        launches.extend(own.filter(|(times, ..)| times.len_ns() > 0));
     }
     launches.sort_unstable_by_key(|(times, thread, _)| (times.start, *thread));
     launches
@@ -101,11 +115,13 @@ fn set(context: &Context<'_>, device: &DeviceContext, (threads, own): (&[u32], &
     let Some(name) = names.iter().max_by_key(|(_, ns)| **ns).map(|(name, _)| *name) else { return };
     let longest = own.iter().max_by_key(|(times, ..)| (times.len_ns(), Reverse(times.start)));
     facts.set("contended_launch_count", own.len() as i64);
-    facts.set("contended_launch_ns", names.into_values().fold(0, i64::saturating_add));
+    let sum_ns = names.into_values().fold(0, i64::saturating_add);
+    facts.set("contended_launch_ns", sum_ns);
     facts.set("contended_launch_call", without_folders(timeline.name(name)));
     facts.set_some("contended_launch_longest_ns", longest.map(|(times, ..)| times.len_ns()));
     facts.set_some("contended_launch_longest_start_ns", longest.map(|(times, ..)| times.start));
-    facts.set("contended_launch_won_ns", won_ns(timeline, device));
+    // No thread is in them for longer than its own.
+    facts.set("contended_launch_won_ns", won_ns(timeline, device).min(sum_ns / threads.len().max(1) as i64));
     let (locks, lock) = locks_of(context, threads);
     if let Some(lock) = lock {
         let mut locks: BTreeMap<u32, Follower<'_>> =
@@ -128,7 +144,8 @@ fn locks_of(context: &Context<'_>, threads: &[u32]) -> (BTreeMap<u32, Union>, Op
             let name = all.name[*row as usize];
             if is_lock.of(name) {
                 let times = all.times.at(*row as usize);
-                *names.entry(name).or_default() += times.len_ns();
+                let sum_ns = names.entry(name).or_default();
+                *sum_ns = sum_ns.saturating_add(times.len_ns());
                 own.push(times);
             }
         }

@@ -69,7 +69,8 @@ fn reloads(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
             count += i64::from(is_unloaded);
             is_unloaded = false;
             if let Some(unload_ns) = unloaded.pop() {
-                idle_ns += unload_ns + own_idle_ns(next.map(|(start, _)| start));
+                let own_ns = own_idle_ns(next.map(|(start, _)| start));
+                idle_ns = idle_ns.saturating_add(unload_ns).saturating_add(own_ns);
             }
         }
     }

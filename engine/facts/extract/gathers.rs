@@ -3,11 +3,12 @@
 use super::{Context, DeviceContext, operators};
 use crate::facts::Entity;
 use crate::ledger::OpKind;
-use crate::replay::{GATHERING, LOOKING_UP};
+use crate::replay::{GATHERING, LOOKING_UP, copies_chosen};
 use crate::timeline::NameId;
 use crate::timeline::columns::RangeKind;
+use crate::timeline::names::Told;
 
-/// Sets which operator of them takes the most of the window's time, how long, and in how many launches.
+/// Sets which operator of them takes the most of the window's time, and how long and in how many launches all of them copy.
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
     let labels = &timeline.ranges.labels;
@@ -17,14 +18,16 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
     let counts = |name: &str| GATHERING.contains(&name) || LOOKING_UP.contains(&name);
     let is_whole: Vec<bool> = labels.iter().map(|label| counts(timeline.name(label.name))).collect();
+    let mut copies = Told::new(&timeline.names, copies_chosen);
     let kernels = device.ops.in_window().filter(|op| op.kind == OpKind::Kernel);
+    let kernels = kernels.filter(|op| copies.of(timeline.kernels.shape_of(op.index).full_name));
     let launched = operators::by_operator(timeline, device, kernels, &is_whole);
-    let gathered = launched.into_iter().filter(|(name, of)| of.ns > 0 && gathers(*name));
+    let gathered: Vec<_> = launched.into_iter().filter(|(name, of)| of.ns > 0 && gathers(*name)).collect();
     // Of equals the first by name.
-    let main = gathered.min_by_key(|(name, of)| (-of.ns, timeline.name(*name)));
-    if let Some((name, of)) = main {
-        facts.set("gather_operator", timeline.name(name));
-        facts.set("gather_launch_count", of.count);
-        facts.set("gather_ns", of.ns);
+    let main = gathered.iter().min_by_key(|(name, of)| (-of.ns, timeline.name(*name)));
+    if let Some((name, _)) = main {
+        facts.set("gather_operator", timeline.name(*name));
+        facts.set("gather_launch_count", gathered.iter().map(|(_, of)| of.count).sum::<i64>());
+        facts.set("gather_ns", gathered.iter().map(|(_, of)| of.ns).fold(0, i64::saturating_add));
     }
 }

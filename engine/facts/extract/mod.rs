@@ -70,7 +70,6 @@ mod pass;
 mod pause;
 mod peers;
 mod phases;
-mod plain_names;
 mod poll_sleeps;
 mod prefetches;
 mod prints;

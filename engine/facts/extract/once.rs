@@ -9,8 +9,7 @@ use super::by_index::{ByIndex, Seen};
 use super::compiled::CompiledNames;
 use super::optimizer::OptimizerSteps;
 use super::os_waits::{self, OsWaits, WaitsForOthers};
-use super::plain_names::PlainNames;
-use super::ranges::NameOrder;
+use super::ranges::{NameOrder, PlainNames};
 use super::stats::Durations;
 use super::{
     Context, DeviceContext, between_os_calls, kinds, late_gpus, lives, locked_turns, optimizer, ranges, staged_copies,

@@ -25,7 +25,7 @@ use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::peers::is_mpi_call;
 pub(super) use loader_starts::{Fetched, most_fetched};
-pub(super) use order::NameOrder;
+pub(super) use order::{NameOrder, PlainNames};
 
 /// Ranges reported for one device and process, by host time and by idle time each: a recording can have a hundred thousand
 /// names, and a reader looks at the ones that matter.

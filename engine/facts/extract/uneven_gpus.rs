@@ -4,10 +4,15 @@ use std::collections::BTreeMap;
 
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
+use crate::timeline::names::Told;
 use crate::timeline::{NONE, NameId};
 
 /// Launches on two GPUs are as many where they differ by no more than this share, or by one: windows need not begin alike.
 const MOST_DIFFERENT: f64 = 0.02;
+
+/// In the names of kernels that wait for another GPU, in lower case.
+const WAITING: [&str; 8] =
+    ["allreduce", "all_reduce", "allgather", "all_gather", "userbuffers", "multimem", "barrier", "nvshmem"];
 
 /// Launches of one name in the window of a device.
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,12 +61,19 @@ pub(super) fn of_all(context: &Context<'_>) -> ByName {
     all.into_iter().map(|(name, own)| (name, of_name(own))).collect()
 }
 
+/// Whether a kernel may wait for another GPU by its name, though no library of communication is known to have it.
+fn may_wait(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    WAITING.iter().any(|word| name.contains(word))
+}
+
 fn of_device(context: &Context<'_>, device: &DeviceContext) -> BTreeMap<NameId, Launched> {
     let mut names: BTreeMap<NameId, Launched> = BTreeMap::new();
+    let mut waits = Told::new(&context.timeline.names, may_wait);
     for (index, of) in &device.passed(context).shapes {
         let Some(shape) = context.timeline.kernels.shapes.get(*index as usize) else { continue };
         let communicates = context.traits.get(shape.full_name as usize).is_some_and(|traits| traits.is_communication);
-        if shape.name != NONE && !communicates {
+        if shape.name != NONE && !communicates && !waits.of(shape.full_name) {
             let launched = names.entry(shape.name).or_default();
             launched.count += of.launch_count;
             launched.sum_ns = launched.sum_ns.saturating_add(i64::try_from(of.sum_ns).unwrap_or(i64::MAX));
