@@ -9,6 +9,7 @@ use super::gain::{Gain, LEAST_EXPECTED_SHARE};
 use super::occurrence::{Context, Occurrence, chain, severity_of};
 use crate::facts::{EntityId, EntityKind, Facts};
 use crate::ledger::Account;
+use crate::replay::Change;
 use crate::rules::outcome::Severity;
 use crate::rules::{Relation, RuleInfo};
 
@@ -112,10 +113,15 @@ pub(super) fn find_causes(context: &Context<'_>, occurrences: &mut [Occurrence<'
 }
 
 /// Whether a finding that claims time of whatever account was played and wins nothing, even at best: what it would explain could still
-/// win something, by another change. Of one account, as of kernels that are too narrow, such a replay speaks for all that claim it.
+/// win something, by another change. Of one account, as of kernels that are too narrow, such a replay speaks for all that claim it; but
+/// copies that win nothing as one may hold the host up, each of them.
 fn wins_nothing(cause: &Occurrence<'_>) -> bool {
-    let is_little = |gain: &Gain| gain.replayed.is_some() && gain.share < LEAST_EXPECTED_SHARE;
-    cause.severity == Severity::Info && claims_window(cause) && cause.gain.as_ref().is_some_and(is_little)
+    let is_little = |gain: &Gain| {
+        let change = gain.replayed.as_ref().map(|replayed| replayed.change);
+        let speaks_for_others = !claims_window(cause) && change != Some(Change::BatchCopies);
+        change.is_some() && !speaks_for_others && gain.share < LEAST_EXPECTED_SHARE
+    };
+    cause.severity == Severity::Info && cause.gain.as_ref().is_some_and(is_little)
 }
 
 /// What the findings of one rule take from a symptom.

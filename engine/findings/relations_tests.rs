@@ -315,7 +315,7 @@ fn what_two_causes_take_together_is_no_finding_of_its_own() {
 
 #[test]
 fn what_was_played_and_wins_nothing_explains_nothing_that_matters() {
-    let is_shown = |account: &str, ceiling_ns: i64| {
+    let is_shown = |account: &str, change: Change, ceiling_ns: i64| {
         let mut sample = Sample::default();
         let run = sample.run();
         let device = sample.device(run, 0, "NVIDIA H200", 1_000_000_000, &[("idle_ns", 600_000_000)]);
@@ -328,13 +328,13 @@ fn what_was_played_and_wins_nothing_explains_nothing_that_matters() {
         sample.find(cause, device, Some((account, 500_000_000)), "fine");
         sample.find(symptom, device, Some(("idle", 200_000_000)), "calls");
         if let Outcome::Finding(found) = &mut sample.judgements[0].outcome {
-            let replayed =
-                Replayed { change: Change::BatchCopies, step_ns: 10_000_000, expected_ns: ceiling_ns, ceiling_ns };
+            let replayed = Replayed { change, step_ns: 10_000_000, expected_ns: ceiling_ns, ceiling_ns };
             found.estimate.as_mut().unwrap().replayed = Some(replayed);
         }
         sample.review().findings.iter().any(|finding| finding.rule == "blocking-copy")
     };
-    assert!(is_shown("window", 0));
-    assert!(!is_shown("idle", 0), "of one account the replay speaks for both");
-    assert!(!is_shown("idle", 5_000_000), "what wins something explains");
+    assert!(is_shown("window", Change::Graph, 0));
+    assert!(!is_shown("idle", Change::Graph, 0), "of one account the replay speaks for both");
+    assert!(is_shown("idle", Change::BatchCopies, 0), "each copy may hold the host up");
+    assert!(!is_shown("idle", Change::BatchCopies, 5_000_000), "what wins something explains");
 }

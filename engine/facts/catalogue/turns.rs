@@ -114,7 +114,7 @@ pub(super) const TURNS: &[Fact] = &[
         Int,
         CudaApi,
         Extensive,
-        "What is won at best where nothing contends, no more than these launches take of each thread in the mean: the window without the time that the warps of all kernels, or the link, are taken, and, unless nearly all kernels have one name, without that of the stream that does most.",
+        "What is won at best where nothing contends, no more than these launches take of each thread in the mean, and may take in another run: the window without the time that the warps of all kernels, or the link, are taken, and, unless nearly all kernels have one name, without that of the stream that does most.",
     ),
     fact(
         "lone_launch_mean_ns",

@@ -9,6 +9,7 @@ use super::locked_turns::{LOCKS, left_ns};
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Activity, OpKind, callers};
+use crate::replay::{Change, spread};
 use crate::text::paths::without_folders;
 use crate::timeline::api::ApiClass;
 use crate::timeline::interval::Interval;
@@ -120,8 +121,9 @@ fn set(context: &Context<'_>, device: &DeviceContext, (threads, own): (&[u32], &
     facts.set("contended_launch_call", without_folders(timeline.name(name)));
     facts.set_some("contended_launch_longest_ns", longest.map(|(times, ..)| times.len_ns()));
     facts.set_some("contended_launch_longest_start_ns", longest.map(|(times, ..)| times.start));
-    // No thread is in them for longer than its own.
-    facts.set("contended_launch_won_ns", won_ns(timeline, device).min(sum_ns / threads.len().max(1) as i64));
+    // Nobody wins more than a thread is in them, which may be longer in another run.
+    let in_launches_ns = spread(&[Change::Graph]) * sum_ns as f64 / threads.len().max(1) as f64;
+    facts.set("contended_launch_won_ns", won_ns(timeline, device).min(in_launches_ns as i64));
     let (locks, lock) = locks_of(context, threads);
     if let Some(lock) = lock {
         let mut locks: BTreeMap<u32, Follower<'_>> =
