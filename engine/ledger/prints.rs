@@ -41,6 +41,7 @@ pub(super) fn mark(
 
 #[cfg(test)]
 mod tests {
+    use super::super::code_waits::host::{named, os_call};
     use super::*;
     use crate::ledger::host::Calls;
     use crate::timeline::interval::Interval;
@@ -49,26 +50,21 @@ mod tests {
     fn a_wait_prints_where_its_thread_flushes_within_it() {
         let mut timeline = Timeline::default();
         timeline.threads.extend([crate::timeline::Thread { process: 0, id: 7 }; 2]);
-        let mut call = |name: &str, thread: u32, start: i64, end: i64| {
-            let name = timeline.names.intern(name.to_owned());
-            timeline.api.times.push(Interval::new(start, end));
+        for (name, thread, start_ms) in [
+            ("cudaStreamSynchronize", 0, 0),
+            ("cudaLaunchKernel", 0, 100),
+            ("cudaStreamSynchronize", 0, 200),
+            ("cudaStreamSynchronize", 1, 0),
+        ] {
+            let name = named(&mut timeline, name);
+            timeline.api.times.push(Interval::new(start_ms * 1_000_000, (start_ms + 100) * 1_000_000));
             timeline.api.name.push(name);
             timeline.api.thread.push(thread);
-        };
-        call("cudaStreamSynchronize", 0, 0, 100);
-        call("cudaLaunchKernel", 0, 100, 200);
-        call("cudaStreamSynchronize", 0, 200, 300);
-        call("cudaStreamSynchronize", 1, 0, 100);
-        let mut os_call = |name: &str, thread: u32, start: i64, end: i64| {
-            let name = timeline.names.intern(name.to_owned());
-            timeline.os_calls.times.push(Interval::new(start, end));
-            timeline.os_calls.name.push(name);
-            timeline.os_calls.thread.push(thread);
-        };
-        os_call("fflush", 0, 90, 95);
-        os_call("fflush", 0, 120, 130);
-        os_call("fflush", 0, 290, 310);
-        os_call("poll", 1, 10, 90);
+        }
+        os_call(&mut timeline, "fflush", 0, 90, 95);
+        os_call(&mut timeline, "fflush", 0, 120, 130);
+        os_call(&mut timeline, "fflush", 0, 290, 310);
+        os_call(&mut timeline, "poll", 1, 10, 90);
         let calls = Calls::new(&timeline);
         assert_eq!(calls.activity, [Activity::Print, Activity::Launch, Activity::Sync, Activity::Sync]);
     }

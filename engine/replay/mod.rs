@@ -28,7 +28,7 @@ use crate::ledger::{Calls, DeviceOps};
 use crate::steps::Step;
 use crate::timeline::Timeline;
 
-pub use change::{Change, GATHERING, LOOKING_UP, PieceLoop, SORTING, copies_chosen};
+pub use change::{Change, PieceLoop, SORTING, copies_chosen, gathers};
 pub use gains::{Gain, InTurn, Kept, Replay};
 pub use most::spread;
 pub use setting::{MANY_TENSORS, MANY_TENSORS_BLOCKS};

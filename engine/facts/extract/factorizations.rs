@@ -1,20 +1,17 @@
-//! Facts of matrices that operators of PyTorch factorise one by one, and of the operators that read values back by themselves: a
-//! factorisation asks for an error code, what chooses elements for their number.
+//! Facts of matrices that operators of PyTorch factorise one by one.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use foldhash::HashSet;
 
-use super::operators::Within;
 use super::optimizer::{OptimizerSteps, Step};
-use super::{Context, DeviceContext};
+use super::{Context, DeviceContext, operators};
 use crate::facts::Entity;
 use crate::ledger::OpKind;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
-use crate::timeline::{NONE, NameId, Timeline};
+use crate::timeline::{NameId, Timeline};
 
 /// Operators that factorise a matrix, or each of a batch of them at once.
 const FACTORISING: [&str; 13] = [
@@ -76,37 +73,5 @@ fn most_called(timeline: &Timeline, is_own: &[bool], calls: &[Interval]) -> Opti
             }
         }
     }
-    most(timeline, counts).map(|(name, _)| name)
-}
-
-fn most(timeline: &Timeline, counts: BTreeMap<NameId, usize>) -> Option<(NameId, usize)> {
-    counts.into_iter().max_by_key(|(name, count)| (*count, Reverse(timeline.name(*name))))
-}
-
-/// The operator of PyTorch that at least half of some calls are made in, the outermost of those within each other, and how many are.
-pub(super) fn outermost_of(timeline: &Timeline, calls: impl Iterator<Item = u32>) -> Option<(NameId, usize)> {
-    if !timeline.ranges.hold_operators() {
-        return None;
-    }
-    let labels = &timeline.ranges.labels;
-    let is_operator: Vec<bool> = labels.iter().map(|label| label.kind == RangeKind::Operator).collect();
-    let is_torch = |name: &str| name.starts_with("aten::") || name.starts_with("SyncBatchNorm");
-    let is_outer: Vec<bool> =
-        labels.iter().zip(&is_operator).map(|(label, is)| *is && is_torch(timeline.name(label.name))).collect();
-    let api = &timeline.api;
-    let of_thread = |call: u32| Some((*api.thread.get(call as usize)?, api.times.start(call as usize)));
-    let mut calls: Vec<(u32, i64)> = calls.filter(|call| *call != NONE).filter_map(of_thread).collect();
-    calls.sort_unstable();
-    let mut counts: BTreeMap<NameId, usize> = BTreeMap::new();
-    for of_one in calls.chunk_by(|one, other| one.0 == other.0) {
-        let ranges = of_one.first().and_then(|(thread, _)| timeline.ranges.of_thread(*thread));
-        let Some(mut within) = ranges.map(|ranges| Within::new(ranges, &is_operator)) else { continue };
-        for (_, at) in of_one {
-            let label = within.at(*at, &is_outer) as usize;
-            if is_outer.get(label) == Some(&true) {
-                *counts.entry(labels[label].name).or_default() += 1;
-            }
-        }
-    }
-    most(timeline, counts).filter(|(_, count)| 2 * count >= calls.len())
+    operators::most(timeline, counts).map(|(name, _)| name)
 }

@@ -3,7 +3,7 @@
 use super::{Context, DeviceContext, operators};
 use crate::facts::Entity;
 use crate::ledger::OpKind;
-use crate::replay::{GATHERING, LOOKING_UP, copies_chosen};
+use crate::replay::{copies_chosen, gathers};
 use crate::timeline::NameId;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::names::Told;
@@ -12,17 +12,16 @@ use crate::timeline::names::Told;
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
     let labels = &timeline.ranges.labels;
-    let gathers = |name: NameId| GATHERING.contains(&timeline.name(name));
-    if !labels.iter().any(|label| label.kind == RangeKind::Operator && gathers(label.name)) {
+    let is_gather = |name: NameId| gathers(timeline.name(name)) == Some(true);
+    if !labels.iter().any(|label| label.kind == RangeKind::Operator && is_gather(label.name)) {
         return;
     }
-    let counts = |name: &str| GATHERING.contains(&name) || LOOKING_UP.contains(&name);
-    let is_whole: Vec<bool> = labels.iter().map(|label| counts(timeline.name(label.name))).collect();
+    let is_whole: Vec<bool> = labels.iter().map(|label| gathers(timeline.name(label.name)).is_some()).collect();
     let mut copies = Told::new(&timeline.names, copies_chosen);
     let kernels = device.ops.in_window().filter(|op| op.kind == OpKind::Kernel);
     let kernels = kernels.filter(|op| copies.of(timeline.kernels.shape_of(op.index).full_name));
     let launched = operators::by_operator(timeline, device, kernels, &is_whole);
-    let gathered: Vec<_> = launched.into_iter().filter(|(name, of)| of.ns > 0 && gathers(*name)).collect();
+    let gathered: Vec<_> = launched.into_iter().filter(|(name, of)| of.ns > 0 && is_gather(*name)).collect();
     // Of equals the first by name.
     let main = gathered.iter().min_by_key(|(name, of)| (-of.ns, timeline.name(*name)));
     if let Some((name, _)) = main {

@@ -11,9 +11,9 @@ use super::optimizer::OptimizerSteps;
 use super::os_waits::{self, OsWaits, WaitsForOthers};
 use super::ranges::{NameOrder, PlainNames};
 use super::stats::Durations;
+use super::uneven_gpus::{self, Uneven};
 use super::{
     Context, DeviceContext, between_os_calls, kinds, late_gpus, lives, locked_turns, optimizer, ranges, staged_copies,
-    uneven_gpus,
 };
 use crate::ledger::{Op, OpKind};
 use crate::timeline::columns::KernelShape;
@@ -37,7 +37,7 @@ pub(super) struct OfRecording {
     compiled: OnceLock<CompiledNames>,
     /// By device.
     communication: OnceLock<Vec<late_gpus::ByName>>,
-    uneven: OnceLock<uneven_gpus::ByName>,
+    uneven: OnceLock<Vec<Option<Uneven>>>,
     /// Of all threads.
     all_device_waits: OnceLock<DeviceWaits>,
     /// Of the threads that were asked for last: mostly the same ones launch the work of all devices.
@@ -236,8 +236,8 @@ impl Context<'_> {
         self.once.communication.get_or_init(|| late_gpus::by_name(self))
     }
 
-    /// Kernels that all devices launch as often.
-    pub(super) fn uneven(&self) -> &uneven_gpus::ByName {
+    /// How much longer kernels run on each device that all launch as often, in the order of the devices.
+    pub(super) fn uneven(&self) -> &[Option<Uneven>] {
         self.once.uneven.get_or_init(|| uneven_gpus::of_all(self))
     }
 

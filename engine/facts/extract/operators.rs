@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use foldhash::HashMap;
 
+use super::cpu_operators::OPERATOR;
 use super::tally::kernel_name;
 use super::{Context, DeviceContext, DevicePart};
 use crate::ledger::Op;
@@ -111,20 +112,72 @@ fn times(
     if !timeline.ranges.hold_operators() {
         return times;
     }
-    let labels = &timeline.ranges.labels;
-    let is_operator: Vec<bool> = labels.iter().map(|label| label.kind == RangeKind::Operator).collect();
-    for of_thread in launches(timeline, device, kernels).chunk_by(|a, b| a.thread == b.thread) {
-        let ranges = of_thread.first().and_then(|first| timeline.ranges.of_thread(first.thread));
-        let mut within = ranges.map(|ranges| Within::new(ranges, &is_operator));
-        for launch in of_thread {
-            let label = within.as_mut().map_or(NONE, |within| within.at(launch.at, is_whole));
-            let name = labels.get(label as usize).map_or(NONE, |label| label.name);
+    let launches = launches(timeline, device, kernels);
+    each(
+        timeline,
+        is_whole,
+        &launches,
+        |launch| (launch.thread, launch.at),
+        |launch, label| {
+            let name = timeline.ranges.labels.get(label as usize).map_or(NONE, |label| label.name);
             let of = times.entry((launch.entity, name)).or_default();
             of.count += 1;
             of.ns = of.ns.saturating_add(launch.ns);
+        },
+    );
+    times
+}
+
+/// Takes each of some moments of threads, which come in that order, with the label of the operator that [`Within::at`] tells of it.
+fn each<T>(
+    timeline: &Timeline,
+    is_whole: &[bool],
+    moments: &[T],
+    of: impl Fn(&T) -> (u32, i64),
+    mut take: impl FnMut(&T, u32),
+) {
+    let labels = timeline.ranges.labels.iter();
+    let is_operator: Vec<bool> = labels.map(|label| label.kind == RangeKind::Operator).collect();
+    for of_thread in moments.chunk_by(|a, b| of(a).0 == of(b).0) {
+        let ranges = of_thread.first().and_then(|first| timeline.ranges.of_thread(of(first).0));
+        let mut within = ranges.map(|ranges| Within::new(ranges, &is_operator));
+        for moment in of_thread {
+            take(moment, within.as_mut().map_or(NONE, |within| within.at(of(moment).1, is_whole)));
         }
     }
-    times
+}
+
+/// The operator of PyTorch that at least half of some calls are made in, the outermost of those within each other, and how many are.
+pub(super) fn outermost_of(timeline: &Timeline, calls: impl Iterator<Item = u32>) -> Option<(NameId, usize)> {
+    if !timeline.ranges.hold_operators() {
+        return None;
+    }
+    let labels = &timeline.ranges.labels;
+    let is_torch = |name: &str| name.starts_with(OPERATOR) || name.starts_with("SyncBatchNorm");
+    let is_outer: Vec<bool> =
+        labels.iter().map(|label| label.kind == RangeKind::Operator && is_torch(timeline.name(label.name))).collect();
+    let api = &timeline.api;
+    let of_thread = |call: u32| Some((*api.thread.get(call as usize)?, api.times.start(call as usize)));
+    let mut calls: Vec<(u32, i64)> = calls.filter(|call| *call != NONE).filter_map(of_thread).collect();
+    calls.sort_unstable();
+    let mut counts: BTreeMap<NameId, usize> = BTreeMap::new();
+    each(
+        timeline,
+        &is_outer,
+        &calls,
+        |call| *call,
+        |_, label| {
+            if is_outer.get(label as usize) == Some(&true) {
+                *counts.entry(labels[label as usize].name).or_default() += 1;
+            }
+        },
+    );
+    most(timeline, counts).filter(|(_, count)| 2 * count >= calls.len())
+}
+
+/// The name that is counted most often, of several the first.
+pub(super) fn most(timeline: &Timeline, counts: BTreeMap<NameId, usize>) -> Option<(NameId, usize)> {
+    counts.into_iter().max_by_key(|(name, count)| (*count, Reverse(timeline.name(*name))))
 }
 
 fn launches(timeline: &Timeline, device: &DeviceContext, kernels: impl Iterator<Item = (usize, Op)>) -> Vec<Launch> {

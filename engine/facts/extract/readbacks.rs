@@ -2,7 +2,7 @@
 
 use foldhash::HashSet;
 
-use super::{Context, DeviceContext, factorizations, source_lines};
+use super::{Context, DeviceContext, operators, source_lines};
 use crate::facts::Entity;
 use crate::ledger::accounts::SourceFacts;
 use crate::ledger::idle::{BesideCopies, Copies};
@@ -57,12 +57,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
             }
         }
     }
-    let calls = readbacks.iter().map(|copy| timeline.copies.ops.call[*copy as usize]);
-    source_lines::set_place(timeline, SOURCE, source_lines::of_calls(timeline, calls.clone()), facts);
-    if let Some((operator, count)) = factorizations::outermost_of(timeline, calls) {
-        facts.set("scalar_readback_operator", timeline.name(operator));
-        facts.set("scalar_readback_operator_share", count as f64 / readbacks.len().max(1) as f64);
-    }
+    set_origin(timeline, &readbacks, facts);
     let is_beside = |copies: Copies| [copies.before, copies.after].into_iter().any(|copy| readbacks.contains(&copy));
     let sum_of = |stretches: &[BesideCopies]| {
         let beside = stretches.iter().filter(|stretch| is_beside(stretch.copies));
@@ -88,6 +83,16 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("scalar_readback_longest_ns", longest_ns);
     facts.set_some("scalar_readback_run_ahead_ns", device.overlap_ceiling().map(|ceiling| ceiling.min(won_ns)));
     facts.set_some("scalar_readback_first_start_ns", first);
+}
+
+/// Sets the line, and the operator, that most of them come from.
+fn set_origin(timeline: &Timeline, readbacks: &HashSet<u32>, facts: &mut Entity) {
+    let calls = readbacks.iter().map(|copy| timeline.copies.ops.call[*copy as usize]);
+    source_lines::set_place(timeline, SOURCE, source_lines::of_calls(timeline, calls.clone()), facts);
+    if let Some((operator, count)) = operators::outermost_of(timeline, calls) {
+        facts.set("scalar_readback_operator", timeline.name(operator));
+        facts.set("scalar_readback_operator_share", count as f64 / readbacks.len().max(1) as f64);
+    }
 }
 
 /// More calls that copy to the host than these with no kernel between fetch or save what was computed: nothing could be launched ahead

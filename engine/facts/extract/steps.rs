@@ -221,9 +221,10 @@ struct OfLabels {
 
 impl OfLabels {
     fn new(context: &Context<'_>, plain: &str) -> Self {
-        let has_own = context.timeline.details.step_numbers.is_empty();
-        let called = context.plain_names().called(plain);
-        Self { is_step: if has_own { called.collect() } else { Vec::new() }, known: HashMap::default() }
+        // Where the recording itself numbers steps, no name is asked.
+        let is_asked = context.timeline.details.step_numbers.is_empty();
+        let is_step = if is_asked { context.plain_names().called(plain).collect() } else { Vec::new() };
+        Self { is_step, known: HashMap::default() }
     }
 
     fn of(&mut self, timeline: &Timeline, label: u32) -> Option<i64> {

@@ -16,7 +16,7 @@ const WAITING: [&str; 8] =
 
 /// Launches of one name in the window of a device.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Launched {
+struct Launched {
     count: i64,
     sum_ns: i64,
 }
@@ -30,23 +30,47 @@ impl Launched {
 
 /// What all devices launch of one kernel that each of them launches as often.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct OfAll {
+struct OfAll {
     mean_ns: i64,
     least_ns: i64,
 }
 
-/// By the name of the kernel. Communication waits for others: how long it takes tells nothing of the work.
-pub(super) type ByName = BTreeMap<NameId, OfAll>;
+/// By how much such kernels run longer on a device than on the mean of all.
+#[derive(Debug)]
+pub(super) struct Uneven {
+    more_ns: i64,
+    /// The kernel with most of that, and what the device launches of it.
+    kernel: NameId,
+    own: Launched,
+    least_ns: i64,
+}
 
-pub(super) fn of_all(context: &Context<'_>) -> ByName {
-    if context.devices.len() < 2 {
-        return ByName::new();
-    }
-    let mut all: BTreeMap<NameId, Vec<Launched>> = BTreeMap::new();
-    for device in &context.devices {
-        for (name, launched) in of_device(context, device) {
-            all.entry(name).or_default().push(launched);
+impl Uneven {
+    fn of(own: BTreeMap<NameId, Launched>, all: &BTreeMap<NameId, OfAll>) -> Option<Self> {
+        let (mut more_ns, mut main) = (0_i64, None::<(i64, NameId, Launched, OfAll)>);
+        for (name, own) in own {
+            let Some(of_all) = all.get(&name) else { continue };
+            let ns = own.sum_ns.saturating_sub(of_all.mean_ns);
+            more_ns = more_ns.saturating_add(ns);
+            if main.is_none_or(|(most_ns, ..)| ns > most_ns) {
+                main = Some((ns, name, own, *of_all));
+            }
         }
+        let (_, kernel, own, of_all) = main.filter(|_| more_ns > 0)?;
+        Some(Self { more_ns, kernel, own, least_ns: of_all.least_ns })
+    }
+}
+
+/// Of each device, in their order; empty with one. Communication waits for others: how long it takes tells nothing of the work.
+pub(super) fn of_all(context: &Context<'_>) -> Vec<Option<Uneven>> {
+    if context.devices.len() < 2 {
+        return Vec::new();
+    }
+    let mut waits = Told::new(&context.timeline.names, may_wait);
+    let devices: Vec<_> = context.devices.iter().map(|device| of_device(context, device, &mut waits)).collect();
+    let mut all: BTreeMap<NameId, Vec<Launched>> = BTreeMap::new();
+    for (name, launched) in devices.iter().flatten() {
+        all.entry(*name).or_default().push(*launched);
     }
     let is_alike = |own: &[Launched]| {
         let most = own.iter().max_by_key(|launched| launched.count).copied().unwrap_or_default();
@@ -58,7 +82,8 @@ pub(super) fn of_all(context: &Context<'_>) -> ByName {
         let sum_ns = own.iter().map(|launched| i128::from(launched.sum_ns)).sum::<i128>();
         OfAll { mean_ns: (sum_ns / own.len().max(1) as i128) as i64, least_ns }
     };
-    all.into_iter().map(|(name, own)| (name, of_name(own))).collect()
+    let all = all.into_iter().map(|(name, own)| (name, of_name(own))).collect();
+    devices.into_iter().map(|own| Uneven::of(own, &all)).collect()
 }
 
 /// Whether a kernel may wait for another GPU by its name, though no library of communication is known to have it.
@@ -67,9 +92,8 @@ fn may_wait(name: &str) -> bool {
     WAITING.iter().any(|word| name.contains(word))
 }
 
-fn of_device(context: &Context<'_>, device: &DeviceContext) -> BTreeMap<NameId, Launched> {
+fn of_device(context: &Context<'_>, device: &DeviceContext, waits: &mut Told<'_, bool>) -> BTreeMap<NameId, Launched> {
     let mut names: BTreeMap<NameId, Launched> = BTreeMap::new();
-    let mut waits = Told::new(&context.timeline.names, may_wait);
     for (index, of) in &device.passed(context).shapes {
         let Some(shape) = context.timeline.kernels.shapes.get(*index as usize) else { continue };
         let communicates = context.traits.get(shape.full_name as usize).is_some_and(|traits| traits.is_communication);
@@ -83,23 +107,12 @@ fn of_device(context: &Context<'_>, device: &DeviceContext) -> BTreeMap<NameId, 
 }
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
-    let all = context.uneven();
-    if all.is_empty() {
-        return;
-    }
-    let (mut more_ns, mut main) = (0_i64, None::<(i64, NameId, Launched, OfAll)>);
-    for (name, own) in of_device(context, device) {
-        let Some(of_all) = all.get(&name) else { continue };
-        let ns = own.sum_ns.saturating_sub(of_all.mean_ns);
-        more_ns = more_ns.saturating_add(ns);
-        if main.is_none_or(|(most_ns, ..)| ns > most_ns) {
-            main = Some((ns, name, own, *of_all));
-        }
-    }
-    let Some((_, name, own, of_all)) = main.filter(|_| more_ns > 0) else { return };
-    facts.set("uneven_ns", more_ns);
-    facts.set("uneven_kernel", context.timeline.name(name));
-    facts.set("uneven_kernel_launch_count", own.count);
-    facts.set("uneven_kernel_sum_ns", own.sum_ns);
-    facts.set("uneven_kernel_least_sum_ns", of_all.least_ns);
+    let mut all = context.uneven().iter().zip(&context.devices);
+    let own = all.find(|(_, of)| of.ops.device == device.ops.device);
+    let Some(uneven) = own.and_then(|(uneven, _)| uneven.as_ref()) else { return };
+    facts.set("uneven_ns", uneven.more_ns);
+    facts.set("uneven_kernel", context.timeline.name(uneven.kernel));
+    facts.set("uneven_kernel_launch_count", uneven.own.count);
+    facts.set("uneven_kernel_sum_ns", uneven.own.sum_ns);
+    facts.set("uneven_kernel_least_sum_ns", uneven.least_ns);
 }

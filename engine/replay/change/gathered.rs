@@ -7,10 +7,16 @@ use super::operators::operators_of_calls;
 use crate::ledger::OpKind;
 
 /// Operators of PyTorch that write a tensor of what an index chooses.
-pub const GATHERING: [&str; 6] =
+const GATHERING: [&str; 6] =
     ["aten::gather", "aten::index", "aten::index_select", "aten::masked_select", "aten::take", "aten::take_along_dim"];
 /// Operators that gather within what they are for: a table is there to be looked up, and who sorts has computed what it chooses.
-pub const LOOKING_UP: [&str; 3] = ["aten::embedding", "aten::embedding_bag", "aten::sort"];
+const LOOKING_UP: [&str; 3] = ["aten::embedding", "aten::embedding_bag", "aten::sort"];
+
+/// Whether an operator gathers for its own sake, by its name; `None` of those that do not gather.
+pub fn gathers(name: &str) -> Option<bool> {
+    let is_gather = GATHERING.contains(&name);
+    (is_gather || LOOKING_UP.contains(&name)).then_some(is_gather)
+}
 
 /// In the names of kernels that look for what a mask chooses: they compute where it is.
 const SEARCHES: &str = "cub::";
@@ -28,10 +34,6 @@ impl Play<'_> {
     /// reads what they choose.
     pub(super) fn read_in_place(&mut self, extent: Extent, setting: &Setting<'_>) {
         let (part, timeline) = (&self.model.part, setting.subject.timeline);
-        let gathers = |name: &str| {
-            let is_gather = GATHERING.contains(&name);
-            (is_gather || LOOKING_UP.contains(&name)).then_some(is_gather)
-        };
         let operators = operators_of_calls(timeline, part, gathers);
         let needed_share = if extent == Extent::Expected { NEEDED_SHARE } else { 0.0 };
         self.set_runs(|_, op, run_ns| {
