@@ -15,9 +15,9 @@ pub(super) fn incomplete(sides: Sides<Runs<'_>>) -> Option<Sentence> {
     let damaged = of(|why| why == NotWhole::Damaged);
     let incomplete = of(|why| matches!(why, NotWhole::Damaged | NotWhole::Missing | NotWhole::Unusable(_)));
     let words = match (damaged.base, damaged.head, incomplete.base, incomplete.head) {
-        (true, true, ..) => "files of both sides are damaged, so that a part of what ran is in neither",
-        (true, false, ..) => "a file of the base is damaged, so that a part of what ran is not in it",
-        (false, true, ..) => "a file of the head is damaged, so that a part of what ran is not in it",
+        (true, true, ..) => "a part of what ran is in the files of neither side",
+        (true, false, ..) => "a part of what ran is not in a file of the base",
+        (false, true, ..) => "a part of what ran is not in a file of the head",
         (.., true, true) => {
             "work of the GPU is missing on both sides, lost by the profiler or unreadable, so that a part of what ran is in neither"
         }

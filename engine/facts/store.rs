@@ -159,6 +159,11 @@ impl Facts {
         self.run().and_then(|run| run.get("is_file_damaged")) == Some(&FactValue::Bool(true))
     }
 
+    /// Whether somebody thinned the trace out: of what ran, most is not in it, so that shares and idle time are of nothing that ran.
+    pub fn is_thinned(&self) -> bool {
+        self.run().is_some_and(|run| run.get("numbered_operator_count").is_some())
+    }
+
     /// Whether work of GPUs is missing from the recording: of a damaged file, or because the profiler lost it. What is missing
     /// looks like less work and more idle time.
     pub fn is_incomplete(&self) -> bool {
@@ -220,7 +225,7 @@ impl Facts {
     /// The same in words.
     pub fn why_not_whole(&self) -> Option<&'static str> {
         Some(match self.not_whole()? {
-            NotWhole::Damaged => "the file is damaged, and a part of what was recorded is not in it",
+            NotWhole::Damaged => "a part of what was recorded is not in the file",
             NotWhole::Missing => {
                 "work of the GPU is missing, lost by the profiler or unreadable, which looks like less work and more idle time"
             }
@@ -250,7 +255,11 @@ impl Facts {
             || Some(counted("unrecorded_copy_count", "call copied", "calls copied")? + ", and no copy is recorded");
         // Of a file that is cut, what is broken is its end.
         let others = || unusable().filter(|_| !self.is_damaged()).or_else(copies);
-        let last = if self.is_damaged() { "the file is cut" } else { "the profiler says that something failed" };
+        let last = if self.is_damaged() {
+            "a part of the recording is not in the file"
+        } else {
+            "the profiler says that something failed"
+        };
         Some(lost.or_else(others).unwrap_or_else(|| last.to_owned()))
     }
 

@@ -40,6 +40,8 @@ pub struct Source {
     pub lacks_gpu_work: Option<bool>,
     /// Whether a part of the file is missing or cannot be read: whatever was in it looks like idle time.
     pub is_damaged: bool,
+    /// How many operators ran, by their numbers, of a trace that was thinned out; absent of all others.
+    pub numbered_operator_count: Option<i64>,
     /// Whether its list of events has no end, as the format allows: it may go on.
     pub has_open_end: bool,
 }

@@ -249,7 +249,14 @@ pub(super) const RUN: &[Fact] = &[
         Bool,
         Report,
         Incomparable,
-        "Whether a part of the file is missing or cannot be read, so that what was in it looks like idle time: then no idle time is told of the host. Told of traces of the PyTorch Profiler, and of a page of Nsight Compute that ends within a line.",
+        "Whether a part of the file is missing or cannot be read, so that what was in it looks like idle time: then no idle time is told of the host. Told of traces of the PyTorch Profiler, also of those that were thinned out (`numbered_operator_count`), and of a page of Nsight Compute that ends within a line.",
+    ),
+    fact(
+        "numbered_operator_count",
+        Int,
+        Report,
+        Incomparable,
+        "Operators that ran from the first to the last of a trace of the PyTorch Profiler, by the numbers that the profiler gave them (`External id`), where somebody thinned the trace out to make a small one: fewer than four of five of its operators have the next number of another, and fewer than one in a hundred of the numbers of calls and GPU work (`correlation`) is there. Absent of all other traces.",
     ),
     fact(
         "has_open_end",

@@ -53,6 +53,7 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     facts.set_some("unrecorded_copy_count", timeline.source.unrecorded_copy_count);
     facts.set_some("lacks_gpu_work", timeline.source.lacks_gpu_work);
     facts.set("is_file_damaged", timeline.source.is_damaged);
+    facts.set_some("numbered_operator_count", timeline.source.numbered_operator_count);
     facts.set_some("has_open_end", timeline.source.has_open_end.then_some(true));
     calls(context, facts);
     facts.set_some("rank_number", timeline.details.rank);

@@ -195,6 +195,7 @@ struct Report<'a> {
     missing: Option<String>,
     /// Whether any time may be that of work in a part of the file that is missing.
     is_damaged: bool,
+    is_thinned: bool,
     printers: &'a Printers,
     budget: &'a Budget,
     /// Bytes of the texts of all findings so far.
@@ -212,10 +213,10 @@ impl<'a> Report<'a> {
     fn new(library: &'a Library, facts: &'a Facts, budget: &'a Budget) -> Self {
         let frameworks = ADVICE_FACTS.map(|name| facts.run().and_then(|run| run.text(name)));
         let missing = facts.missing_work();
-        let is_damaged = facts.is_damaged();
+        let (is_damaged, is_thinned) = (facts.is_damaged(), facts.is_thinned());
         let (entities, printers) = (Entities::new(facts), library.printers());
         let printed = Cell::new(0);
-        Self { facts, entities, frameworks, missing, is_damaged, printers, budget, printed }
+        Self { facts, entities, frameworks, missing, is_damaged, is_thinned, printers, budget, printed }
     }
 
     /// Counts a text of a finding: each is bounded, but there are many, and all are kept.
@@ -268,7 +269,7 @@ struct Subject<'a> {
 impl Subject<'_> {
     /// The outcome where no expression has to be looked at.
     fn outcome_before(&self, rule: &Rule) -> Result<Option<Outcome>, String> {
-        if self.is_without_length() || self.is_of_another_accelerator() {
+        if self.is_without_length() || self.is_of_another_accelerator() || self.is_of_a_thinned_trace() {
             return Ok(Some(Outcome::NotApplicable));
         }
         let code = &rule.code;
@@ -290,6 +291,11 @@ impl Subject<'_> {
         let run = self.related[EntityKind::Run as usize];
         let is_other = run.is_some_and(|run| self.report.facts.get(run).text("other_accelerator").is_some());
         is_other && self.related[EntityKind::Device as usize].is_some()
+    }
+
+    /// Whether it is about a device of which most work is not in the file.
+    fn is_of_a_thinned_trace(&self) -> bool {
+        self.related[EntityKind::Device as usize].is_some() && self.report.is_thinned
     }
 
     fn value(&self, fact: FactRef) -> Option<&FactValue> {

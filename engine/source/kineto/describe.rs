@@ -2,6 +2,7 @@
 
 use super::document::Unread;
 use super::fill::{EVENTS, Seen};
+use super::numbering::Thinned;
 
 use super::metadata;
 use super::problems::Ending;
@@ -91,9 +92,14 @@ fn vendor(timeline: &Timeline, metadata: &metadata::Metadata) -> Option<GpuVendo
     if has_cuda { Some(GpuVendor::Nvidia) } else { is_other().then_some(GpuVendor::Other) }
 }
 
-/// Tells the timeline what it was made of, and of which launches nothing came.
-pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, seen: Seen, lost: Option<LostLaunches>) {
-    let is_damaged = summary.is_damaged();
+/// Tells the timeline what it was made of, of which launches nothing came, and whether somebody thinned it out.
+pub(super) fn describe_capture(
+    timeline: &mut Timeline,
+    summary: &Summary,
+    seen: Seen,
+    (lost, thinned): (Option<LostLaunches>, Option<Thinned>),
+) {
+    let is_damaged = summary.is_damaged() || thinned.is_some();
     let unusable = summary.unusable_count.saturating_add(doubled::count(timeline));
     let is_much = timeline.is_much_unusable(unusable);
     let is_amid = is_damaged && timeline.gpu_op_count() > 0 || lost.is_some_and(|lost| lost.is_amid) || is_much;
@@ -113,6 +119,7 @@ pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, seen:
         unusable_gpu_row_count: i64::try_from(unusable).ok().filter(|count| *count > 0),
         lacks_gpu_work: Some(is_amid),
         is_damaged,
+        numbered_operator_count: thinned.and_then(|thinned| i64::try_from(thinned.numbered_count).ok()),
         has_open_end: summary.ending == Ending::Open,
         ..Source::default()
     };
@@ -120,11 +127,20 @@ pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, seen:
     timeline.lacks_return_codes = true;
     describe_unlisted(timeline, &summary.metadata);
     let damage = damage(summary).map(|text| format!("{text}. {RECORD_AGAIN}."));
-    let texts: Vec<String> = damage.into_iter().chain(lost.map(|lost| lost::sentence(lost, is_damaged))).collect();
+    let texts = damage.into_iter().chain(thinned.map(thinned_out));
+    let texts: Vec<String> = texts.chain(lost.map(|lost| lost::sentence(lost, is_damaged))).collect();
     if !texts.is_empty() {
         let (kind, level) = (NoticeKind::EventsLost, NoticeLevel::Warning);
         timeline.notices.push(Notice { kind, level, text: texts.join(" ") });
     }
+}
+
+/// How much of a thinned trace is there.
+fn thinned_out(thinned: Thinned) -> String {
+    let (count, all) = (thinned.operator_count, thinned.numbered_count);
+    let share = number::percent(count as f64 / all.max(1) as f64);
+    let [count, all] = [count, all].map(|count| number::count(i64::try_from(count).unwrap_or(i64::MAX)));
+    format!("The trace was thinned out: by their numbers, it holds {count} of {all} operators that ran ({share})")
 }
 
 /// What is wrong with the file; absent where it is whole.

@@ -159,6 +159,8 @@ pub(super) struct Call {
 /// An operator.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Operator<'a> {
+    /// What tells it from all others: operators are numbered one after the other.
+    pub(super) external_id: Option<i64>,
     /// Shared by a forward operator and its backward.
     pub(super) sequence: Option<i64>,
     /// Of a backward operator: the thread of the forward one, numbered by the framework.

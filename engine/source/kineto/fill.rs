@@ -2,6 +2,7 @@
 
 use super::details;
 use super::event::{Activity, CopyWork, Event, GpuWork, Id, Kernel, MemoryKind, Sink};
+use super::numbering::Numbering;
 use super::pids::Pids;
 use super::pipeline::Frame;
 use super::places::Places;
@@ -59,6 +60,8 @@ pub(super) struct Part {
     pub(super) first_ns: Option<i64>,
     /// Processes and GPUs that are called by words.
     pub(super) pids: Pids,
+    /// The numbers of what was recorded.
+    pub(super) numbering: Numbering,
     frame: Frame,
     limits: Limits,
 }
@@ -76,6 +79,7 @@ impl Part {
             uncorrelated: Vec::new(),
             first_ns: None,
             pids: Pids::default(),
+            numbering: Numbering::default(),
             frame,
             limits,
         }
@@ -107,11 +111,15 @@ impl Sink for Part {
             }
             Activity::Call(call) => {
                 self.seen.gpu = true;
+                self.see_correlation(call.correlation);
                 let correlation = link(call.correlation, call.external_id);
                 let call = self.call(event);
                 self.chunk.api_call(&call, correlation, None);
             }
             Activity::Operator(operator) => {
+                if let Some(id) = operator.external_id {
+                    self.numbering.operators.add(id);
+                }
                 self.range(event, RangeKind::Operator, event.name);
                 let (times, thread) = (self.interval(event), self.thread(event));
                 self.places.operator(event.name, operator, (times, thread));
@@ -149,6 +157,12 @@ impl Part {
         }
     }
 
+    fn see_correlation(&mut self, correlation: Option<i64>) {
+        if let Some(id) = correlation {
+            self.numbering.correlations.add(id);
+        }
+    }
+
     /// From when to when, since the start of the recording.
     const fn times(&self, event: &Event<'_>) -> (i64, i64) {
         let start = event.start_ns.saturating_sub(self.frame.zero_ns);
@@ -162,6 +176,7 @@ impl Part {
 
     fn op(&mut self, event: &Event<'_>, work: &GpuWork) -> OpEvent {
         let (start, end) = self.times(event);
+        self.see_correlation(work.correlation);
         let of_thread = || match event.tid {
             Id::Number(number) => Some(number),
             _ => None,

@@ -24,6 +24,7 @@ mod members;
 )]
 mod metadata;
 mod number;
+mod numbering;
 pub(super) mod open;
 mod pids;
 mod pipeline;
@@ -42,6 +43,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use self::fill::{Part, Seen};
+use self::numbering::Numbering;
 use self::open::{Source, WHOLE, is_compressed};
 use self::pids::Pids;
 use self::pipeline::Summary;
@@ -116,7 +118,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     let mut builder = Builder::new(limits);
     let (mut count, mut seen, mut is_full, mut is_beyond_work) = (0_u64, Seen::default(), false, false);
     let (mut places, mut details, mut uncorrelated) = (Places::default(), details::Found::default(), Vec::new());
-    let (mut first_ns, mut pids) = (None, Pids::default());
+    let (mut first_ns, mut pids, mut numbering) = (None, Pids::default(), Numbering::default());
     let make = |frame| Part::new(limits, frame);
     let take = |part: Part, work_bytes| {
         seen.merge(part.seen);
@@ -131,6 +133,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
         details.merge(part.details);
         uncorrelated.extend(part.uncorrelated);
         pids.merge(part.pids);
+        numbering.merge(part.numbering);
         first_ns = first_ns.into_iter().chain(part.first_ns).min();
         builder.take(part.chunk);
         progress.rows(count, count.saturating_mul(WHOLE) / position().max(1));
@@ -158,7 +161,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     timeline.details.recomputed = recomputed;
     timeline.details.repeated_nodes = repeated_nodes;
     pids.name(&mut timeline);
-    describe::describe_capture(&mut timeline, &summary, seen, lost);
+    describe::describe_capture(&mut timeline, &summary, seen, (lost, numbering.thinned()));
     timeline.begin_at_zero(first_ns);
     Ok(Recording::Timeline(Box::new(timeline)))
 }
@@ -203,6 +206,10 @@ fn unreadable(path: &Path, problem: Unreadable) -> ReadError {
         Unreadable::NoEvents { seen: 1, .. } => {
             "has one entry in its traceEvents, and that is no event of the PyTorch Profiler that can be read".to_owned()
         }
+        Unreadable::NoEvents { seen, is_bare: true } => format!(
+            "is a list of {seen} entries, none of them an event of the PyTorch Profiler (torch.profiler) that can be read; the \
+             older torch.autograd.profiler wrote such lists"
+        ),
         Unreadable::NoEvents { seen, .. } => format!(
             "has {seen} entries in its traceEvents, none of them an event of the PyTorch Profiler that can be read"
         ),

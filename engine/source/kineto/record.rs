@@ -258,6 +258,7 @@ impl<'a> Record<'a> {
     fn operator(&self) -> Operator<'a> {
         let args = &self.args;
         Operator {
+            external_id: args.int(args::Key::ExternalId).filter(|id| *id > 0),
             sequence: args.int(args::Key::Sequence).filter(|number| *number >= 0),
             forward_thread: args.int(args::Key::ForwardThread),
             input_shapes: args.nested(args::Key::InputShapes),
