@@ -21,6 +21,8 @@ pub(super) struct Launch {
     length_ns: u32,
     /// What it is: the same number for the same kernel. [`NONE`] for what counts in no sequence.
     pub(super) symbol: u32,
+    /// Of a kernel, the index of its name, grid and block among all; [`NONE`] for all else.
+    pub(super) shape: u32,
     /// Whether it is a kernel or a graph.
     pub(super) is_kernel: bool,
 }
@@ -143,7 +145,10 @@ impl OfProcess {
             };
             let symbol = symbols.of(timeline, op);
             let length_ns = u32::try_from(op.interval().len_ns()).unwrap_or(u32::MAX);
-            list.push(Launch { at, start: op.start, length_ns, symbol, is_kernel: op.kind.is_kernel() });
+            let is_named = matches!(op.kind, OpKind::Kernel | OpKind::Communication);
+            let shape = timeline.kernels.shape.get(op.index as usize).copied().filter(|_| is_named).unwrap_or(NONE);
+            let is_kernel = op.kind.is_kernel();
+            list.push(Launch { at, start: op.start, length_ns, symbol, shape, is_kernel });
         }
         Self { process, list, uncalled, symbols, counts }
     }

@@ -5,7 +5,8 @@
 //! evenly too, but for the places where a round of the outer one begins. So the outermost loop is taken whose rounds the
 //! inner one does not pass over unnoticed. The distances between letters are those of the periodicity detector of
 //! Freitag, Corbalán and Labarta (IPDPS 2001), taken for each letter instead of for all at once, so that the cost is linear
-//! and rounds need not be of equal length.
+//! and rounds need not be of equal length. A kernel is a letter by its name; where these tell no loop, as of a network whose kernels
+//! all come in each of its layers, by its grid and block as well.
 
 use foldhash::{HashMap, HashSet};
 
@@ -78,9 +79,12 @@ impl Loop {
 }
 
 pub(super) fn find(timeline: &Timeline, launches: &Launches) -> Option<Steps> {
-    let text = Text::new(launches);
-    let mut loops: Vec<Loop> =
-        (0..launches.names.len()).filter_map(|symbol| text.find_loop(launches, symbol)).collect();
+    [Letters::Names, Letters::Shapes].into_iter().find_map(|letters| find_by(timeline, launches, letters))
+}
+
+fn find_by(timeline: &Timeline, launches: &Launches, letters: Letters) -> Option<Steps> {
+    let text = Text::new(launches, letters);
+    let mut loops: Vec<Loop> = (0..text.names.len()).filter_map(|symbol| text.find_loop(launches, symbol)).collect();
     loops.sort_by_key(|found| (found.round_count(), std::cmp::Reverse(found.pause_ns), found.symbol));
     let step = outermost(&loops)?;
     let places = &text.places[step.symbol as usize][step.first..=step.last];
@@ -93,7 +97,7 @@ pub(super) fn find(timeline: &Timeline, launches: &Launches) -> Option<Steps> {
     let is_sure = step.same_share >= SAME_SHARES.1
         && step.round_count() >= SURE_ROUND_COUNT
         && (step.round_count() >= MANY_ROUND_COUNT || !text.may_be_layers(timeline, launches, &step));
-    let name = launches.names.get(step.symbol as usize).copied().unwrap_or(NONE);
+    let name = text.names.get(step.symbol as usize).copied().unwrap_or(NONE);
     (steps.len() >= MIN_STEP_COUNT).then(|| Steps {
         name: timeline.names.get(name).to_owned(),
         told_by: ToldBy::Launches,
@@ -192,8 +196,36 @@ fn outermost(loops: &[Loop]) -> Option<Loop> {
     Some(if paused.pause_ns > first.pause_ns.saturating_mul(2) { *paused } else { *first })
 }
 
+/// What tells one kernel from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Letters {
+    Names,
+    /// With their grids and blocks.
+    Shapes,
+}
+
+impl Letters {
+    /// The letter of each launch, where it counts, and the name of each letter.
+    fn of(self, launches: &Launches) -> (Vec<Option<usize>>, Vec<u32>) {
+        if self == Self::Names {
+            return (launches.all().iter().map(symbol_of).collect(), launches.names.clone());
+        }
+        let (mut known, mut names) = (HashMap::default(), Vec::new());
+        let letter = |launch: &Launch| {
+            let symbol = symbol_of(launch)?;
+            Some(*known.entry((symbol, launch.shape)).or_insert_with(|| {
+                names.push(launches.names.get(symbol).copied().unwrap_or(NONE));
+                names.len() - 1
+            }))
+        };
+        (launches.all().iter().map(letter).collect(), names)
+    }
+}
+
 /// The launches as a text.
 struct Text {
+    /// The name of each symbol, or [`NONE`].
+    names: Vec<u32>,
     /// The places of each symbol.
     places: Vec<Vec<u32>>,
     /// A number that depends on what was launched before each place, and not on its order.
@@ -207,22 +239,23 @@ struct Text {
 }
 
 impl Text {
-    fn new(launches: &Launches) -> Self {
-        let mut counts = vec![0_usize; launches.names.len()];
-        for symbol in launches.all().iter().filter_map(symbol_of) {
-            counts[symbol] += 1;
+    fn new(launches: &Launches, letters: Letters) -> Self {
+        let (letters, names) = letters.of(launches);
+        let mut counts = vec![0_usize; names.len()];
+        for symbol in letters.iter().flatten() {
+            counts[*symbol] += 1;
         }
         let mut places: Vec<Vec<u32>> = counts.into_iter().map(Vec::with_capacity).collect();
         let mut sums = Vec::with_capacity(launches.all().len() + 1);
         let mut letter_counts = Vec::with_capacity(launches.all().len() + 1);
         let mut kernel_counts = Vec::with_capacity(launches.all().len() + 1);
         let (mut sum, mut letter_count, mut kernel_count) = (0_u64, 0, 0);
-        for (place, launch) in (0_u32..).zip(launches.all()) {
+        for (place, (launch, letter)) in (0_u32..).zip(launches.all().iter().zip(letters)) {
             sums.push(sum);
             letter_counts.push(letter_count);
             kernel_counts.push(kernel_count);
             kernel_count += u32::from(launch.is_kernel);
-            if let Some(symbol) = symbol_of(launch) {
+            if let Some(symbol) = letter {
                 places[symbol].push(place);
                 letter_count += 1;
                 sum = sum.wrapping_add(scattered(symbol as u64));
@@ -238,7 +271,7 @@ impl Text {
             sum_ns = sum_ns.saturating_add(*ns);
             *ns = sum_ns;
         }
-        Self { places, sums, letter_counts, kernel_counts, once }
+        Self { names, places, sums, letter_counts, kernel_counts, once }
     }
 
     fn find_loop(&self, launches: &Launches, symbol: usize) -> Option<Loop> {
@@ -258,7 +291,10 @@ impl Text {
         let (from, to) = (places[first] as usize, places[last] as usize);
         let kernel_count = self.kernel_counts[to] - self.kernel_counts[from];
         let once_ns = if last - first >= ROUNDS_BESIDE_ONCE { self.once_before_ns(places[first]) } else { 0 };
-        let all_ns = launches.all_work_ns() - once_ns;
+        // What is copied before the first kernel is set-up, as the weights of a model are.
+        let first_kernel = self.kernel_counts.partition_point(|count| *count == 0).saturating_sub(1);
+        let set_up_ns = launches.work_between(0, first_kernel.min(from));
+        let all_ns = launches.all_work_ns() - once_ns.max(set_up_ns);
         let work_share = launches.work_between(from, to) as f64 / all_ns.max(1) as f64;
         if alike_count < MIN_STEP_COUNT
             || odd_count * ROUNDS_AN_ODD > alike_count
@@ -285,7 +321,7 @@ impl Text {
     fn may_be_layers(&self, timeline: &Timeline, launches: &Launches, found: &Loop) -> bool {
         let place = |index: usize| self.places[found.symbol as usize][index];
         let (from, to) = (place(found.first), place(found.last));
-        let names = launches.names.iter().map(|name| timeline.names.get(*name).to_ascii_lowercase());
+        let names = self.names.iter().map(|name| timeline.names.get(*name).to_ascii_lowercase());
         let (mut is_network, mut has_marks) = (false, false);
         for (name, places) in names.zip(&self.places) {
             let inside = places.partition_point(|place| *place < to) - places.partition_point(|place| *place < from);
