@@ -7,6 +7,9 @@ use crate::ledger::accounts::Scaling;
 use crate::rules::outcome::Severity;
 use crate::text::spans::Sentence;
 
+/// What lasts takes no more than so many times as long as the GPU computes in a pass.
+const MOST_TIMES: i64 = 50;
+
 /// A pass that does everything for the first time: what that costs most, and what may last.
 pub(super) fn cold(
     words: Sentence,
@@ -21,7 +24,15 @@ pub(super) fn cold(
     let lasting = gained().find(|(finding, _)| !finding.once);
     // What is no first use may come in each pass, though there is but one to see it in.
     let is_first_use = |gain: &Gain| Account::parse(&gain.account).is_none_or(|of| of.scaling() == Scaling::OneTime);
-    let other = gained().find(|(_, gain)| !is_first_use(gain) && gain.share >= WORTH_SHARE);
+    // Beside next to no computing it is start-up, whatever account it stands in.
+    let is_of_passes = |finding: &Finding, gain: &Gain| {
+        let device = devices
+            .iter()
+            .find(|device| finding.subject.device.as_ref().is_some_and(|own| own.entity == device.entity));
+        device.is_none_or(|device| gain.recoverable_ns / MOST_TIMES <= device.compute_ns)
+    };
+    let other = gained()
+        .find(|(finding, gain)| !is_first_use(gain) && gain.share >= WORTH_SHARE && is_of_passes(finding, gain));
     match (lasting, other) {
         (Some((finding, gain)), _) => {
             words.own(" What may last: ").sentence(&within(&finding.headline)).own(&format!(" ({}).", gain.words()))

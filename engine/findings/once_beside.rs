@@ -14,7 +14,7 @@ const MUCH_MORE: f64 = 1.25;
 pub(super) fn beside(words: Sentence, top: &Finding, findings: &[Finding]) -> Sentence {
     let gained = |finding: &Finding| finding.gain.as_ref().map_or(0, |gain| gain.recoverable_ns);
     let all_once = || findings.iter().filter(|finding| finding.once && !top.once && finding.severity > Severity::Info);
-    let largest = findings.iter().filter(|finding| finding.once && !top.once && gained(finding) > gained(top));
+    let largest = findings.iter().filter(|finding| finding.once && !top.once && gained(finding) >= gained(top) / 2);
     let largest = largest.max_by_key(|finding| gained(finding));
     let Some((finding, gain)) = largest.and_then(|finding| Some((finding, finding.gain.as_ref()?))) else {
         return words;

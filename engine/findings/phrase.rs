@@ -43,6 +43,23 @@ pub(super) fn computing(words: Sentence, devices: &[DeviceReview], finding: &Fin
     }
 }
 
+/// The same, with what comes before that, once, where it is longer and no finding tells it.
+pub(super) fn computing_behind(
+    words: Sentence,
+    devices: &[DeviceReview],
+    finding: &Finding,
+    findings: &[Finding],
+) -> Sentence {
+    let words = computing(words, devices, finding);
+    let device =
+        devices.iter().find(|device| finding.subject.device.as_ref().is_some_and(|own| own.entity == device.entity));
+    let before_ns = device.and_then(|device| device.phase.as_ref()?.longer_before_ns(device.window_ns));
+    match before_ns.filter(|_| !findings.iter().any(Finding::tells_before)) {
+        Some(before_ns) => words.own(&format!(" ({} come before it, once)", duration(before_ns))),
+        None => words,
+    }
+}
+
 /// What the window is called: by the phase that it is.
 pub(super) fn window_of(device: &DeviceReview) -> &str {
     device.phase.as_ref().map_or("window", PhaseWork::name)

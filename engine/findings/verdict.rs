@@ -4,7 +4,7 @@ use super::bounded::{at_its_bound, set_up_before};
 use super::cold::cold;
 use super::once_beside::beside;
 use super::outside::{outside_first, outside_named};
-use super::phrase::{WORTH_SHARE, computing, window_of, within};
+use super::phrase::{WORTH_SHARE, computing, computing_behind, window_of, within};
 use super::rank::{MAIN_KERNEL_SHARE, held_ns, is_of_cold_pass};
 use super::unjudged::profile_page;
 use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding, is_of_kernels_alone};
@@ -141,7 +141,7 @@ fn after_that(
     findings: &[Finding],
     known: Option<&Known>,
 ) -> Sentence {
-    let words = computing(words, devices, before).own(". ").sentence(&before.summary).own(".");
+    let words = computing_behind(words, devices, before, findings).own(". ").sentence(&before.summary).own(".");
     // What is told in a line is as little as runs differ by: it must not sound like a way to go.
     let words = match top.is_brief {
         true => words,
@@ -304,7 +304,8 @@ fn loss(
     let of = of_new(known);
     // What is told in a line is as little as runs differ by: it must not sound like a way to go.
     let most = if finding.is_brief { "little to gain that a rule can tell" } else { most };
-    let words = computing(words, devices, finding).own(&format!("; {most}{of}: ")).sentence(&within(&finding.headline));
+    let words = computing_behind(words, devices, finding, findings);
+    let words = words.own(&format!("; {most}{of}: ")).sentence(&within(&finding.headline));
     words.own(&format!(" ({}).", gain.words()))
 }
 

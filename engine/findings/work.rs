@@ -175,6 +175,8 @@ pub struct PhaseWork {
     pub is_measured_pass: bool,
     /// Whether nothing tells that it is more than one pass: then it is not called steady.
     pub may_be_one_pass: bool,
+    /// Whether the program marks its steps: then it is known where its work begins.
+    pub is_marked: bool,
     /// The length of the whole window.
     pub whole_ns: i64,
     /// The phases before the steady state, where that is judged: their cost occurs once.
@@ -200,6 +202,13 @@ impl PhaseWork {
             other => other,
         }
     }
+
+    /// How long what comes before it lasts, where that is longer, and no mark of the program tells that its work begins later.
+    pub(super) fn longer_before_ns(&self, window_ns: i64) -> Option<i64> {
+        let is_asked = self.judged == "steady" && !(self.is_marked || self.is_profiled_region || self.is_measured_pass);
+        let before_ns = self.before.iter().map(|phase| phase.duration_ns).fold(0, i64::saturating_add);
+        Some(before_ns).filter(|before_ns| is_asked && *before_ns >= window_ns)
+    }
 }
 
 /// A phase before the steady state.
@@ -223,6 +232,9 @@ const LEAST_FUNCTION_SHARE: f64 = 0.5;
 /// Compute of a phase is worth a word from this share of what the steady state computes.
 const LEAST_COMPUTE_SHARE: f64 = 0.2;
 
+/// What tells steps that no program marks.
+const FOUND_STEPS: [&str; 2] = ["launches", "optimizer"];
+
 /// The phase of a device that is judged; `None` where the whole window is.
 pub(super) fn phase(facts: &Facts, id: EntityId) -> Option<PhaseWork> {
     let device = facts.get(id);
@@ -239,6 +251,7 @@ pub(super) fn phase(facts: &Facts, id: EntityId) -> Option<PhaseWork> {
         is_profiled_region: device.get("is_profiled_region") == Some(&FactValue::Bool(true)),
         is_measured_pass: device.get("is_measured_pass") == Some(&FactValue::Bool(true)),
         may_be_one_pass: device.text("phase_certainty") == Some("low"),
+        is_marked: device.text("step_told_by").is_some_and(|by| !FOUND_STEPS.contains(&by)),
         whole_ns: device.int("whole_window_ns")?,
         before: own.into_iter().filter_map(|phase| before(phase, compute_ns)).collect(),
         before_host: before_host(device),
@@ -378,6 +391,7 @@ mod tests {
             is_profiled_region: false,
             is_measured_pass: false,
             may_be_one_pass: true,
+            is_marked: false,
             whole_ns: 2,
             before: Vec::new(),
             before_host: None,
