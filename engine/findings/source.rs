@@ -166,6 +166,9 @@ fn of_calls(entity: &Entity) -> Option<Line<'_>> {
     })
 }
 
+/// Data loading that is a smaller part of the host code need not be told apart from it.
+const LOADING_SHARE: f64 = 0.02;
+
 /// Facts hold the line as it is shown: `train.py:118 (train_step)`, or a function with its file: `load (app)`.
 fn of_account<'a>(entity: &'a Entity, stem: &str) -> Option<Line<'a>> {
     let place = entity.text(&format!("{stem}_source"))?;
@@ -175,12 +178,22 @@ fn of_account<'a>(entity: &'a Entity, stem: &str) -> Option<Line<'a>> {
         place: place.to_owned(),
         share: share(entity, &format!("{stem}_source_share"))?,
         is_in_project: entity.get(&format!("is_{stem}_source_in_project")) == Some(&FactValue::Bool(true)),
-        words: "Most of it in ",
+        words: if stem == "idle_host" && loads(entity) {
+            "Most of what is not data loading in "
+        } else {
+            "Most of it in "
+        },
         is_of_host: stem == "idle_host",
         second: entity
             .text(&format!("{stem}_second_source"))
             .zip(share(entity, &format!("{stem}_second_source_share"))),
     })
+}
+
+/// Whether a part of the host code that matters fetches data: the lines leave that out.
+fn loads(device: &Entity) -> bool {
+    let ns = |name: &str| device.int(name).unwrap_or(0) as f64;
+    ns("idle_data_loading_host_ns") >= LOADING_SHARE * ns("idle_host_ns").max(1.0)
 }
 
 fn share(entity: &Entity, name: &str) -> Option<f64> {
