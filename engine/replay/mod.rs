@@ -45,6 +45,8 @@ pub enum Role {
     Compute,
     /// A matrix product in plain fp32.
     Fp32Product,
+    /// Attention in one kernel, in plain fp32.
+    Fp32Attention,
     /// Any other matrix product.
     Product,
     /// A kernel that reads and writes each element once.

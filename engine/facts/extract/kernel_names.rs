@@ -89,6 +89,7 @@ const ROLES: &[(&str, Role)] = &[
     (r"(?i)batch_?norm|\bbn_(fw|bw)_", Role::Normalization),
     (r"(?i)nccl.*broadcast", Role::Broadcast),
     (r"^(fused_dropout|triu_tril)_kernel", Role::Elementwise),
+    (r"^fmha_cutlass[FB]_f32", Role::Fp32Attention),
     (r"^CatArrayBatchedCopy", Role::Join),
     (r"\breduce_kernel\b|\btriton_(red|per)_", Role::Reduction),
 ];

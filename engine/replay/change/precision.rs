@@ -92,7 +92,9 @@ impl Play<'_> {
                 let multiplying_ns = (run_ns - BESIDE_PRODUCT_NS).max(0);
                 return Some(run_ns - multiplying_ns + (multiplying_ns as f64 * (saved / factor).min(1.0)) as i64);
             }
-            let factor = if is_product { Some(factor) } else { elsewhere.filter(|_| op.kind.is_compute()) };
+            // In half precision, attention in one kernel multiplies on the tensor cores as well.
+            let multiplies = is_product || setting.role_of(op) == Role::Fp32Attention && elsewhere.is_some();
+            let factor = if multiplies { Some(factor) } else { elsewhere.filter(|_| op.kind.is_compute()) };
             factor.map(|factor| (run_ns as f64 / factor) as i64)
         });
     }
