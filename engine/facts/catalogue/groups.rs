@@ -97,6 +97,20 @@ pub(super) const COPY_GROUP: &[Fact] = &[
         "Bytes over the time in which at least one of them runs, also outside the window.",
     ),
     fact(
+        "other_way_exposed_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "How long copies between the same kinds of memory run alone that go the other way, whatever API asked for them. Absent where there are none.",
+    ),
+    fact(
+        "other_way_gb_per_s",
+        Float,
+        CudaTrace,
+        Intensive,
+        "The rate of those, whole copies over the time that any of them runs. Absent with that.",
+    ),
+    fact(
         "pinned_gb_per_s",
         Float,
         CudaTrace,

@@ -75,16 +75,51 @@ pub(super) fn extract(
     groups.sort_by(Group::by_name);
     let mut rates: BTreeMap<Direction, Option<f64>> = BTreeMap::new();
     let mut entities = HashMap::default();
+    let other_ways = OtherWay::of_all(timeline, device, &groups);
     for Group { name, key, ops } in groups {
         let mut entity = Entity::new(EntityKind::CopyGroup, parents.key_of(&name), parents.of_device());
         entity.set("name", name);
         set(context, device, key, &ops, &mut entity);
         let rate = rates.entry(key.0).or_insert_with(|| pinned_gb_per_s(timeline, device, key.0));
         entity.set_some("pinned_gb_per_s", *rate);
+        if let Some(other) = other_ways.get(&(key.0, key.1)) {
+            entity.set("other_way_exposed_ns", other.exposed_ns);
+            entity.set("other_way_gb_per_s", other.gb_per_s);
+        }
         entities.insert(key, part.entities.len());
         part.entities.push(entity);
     }
     entities
+}
+
+/// The copies between the same kinds of memory that go the other way than some.
+struct OtherWay {
+    exposed_ns: i64,
+    gb_per_s: f64,
+}
+
+impl OtherWay {
+    /// By direction and host memory of those that it is the other way of.
+    fn of_all(timeline: &Timeline, device: &DeviceContext, groups: &[Group]) -> HashMap<(Direction, HostMemory), Self> {
+        let mut of_way: HashMap<(Direction, HostMemory), Vec<&Group>> = HashMap::default();
+        for group in groups {
+            let other = match group.key.0 {
+                Direction::HostToDevice => Direction::DeviceToHost,
+                Direction::DeviceToHost => Direction::HostToDevice,
+                _ => continue,
+            };
+            of_way.entry((other, group.key.1)).or_default().push(group);
+        }
+        let told = |(way, groups): (_, Vec<&Group>)| {
+            let ops = || groups.iter().flat_map(|group| &group.ops);
+            let whole_ns = Union::of(ops().map(|op| op.interval())).len_ns();
+            let exposed = groups.iter().filter_map(|group| device.tally.exposed_copies.get(&group.key));
+            let exposed_ns = exposed.copied().fold(0, i64::saturating_add);
+            let gb_per_s = bytes_of(timeline, ops()) as f64 / whole_ns as f64;
+            (whole_ns > 0).then_some((way, Self { exposed_ns, gb_per_s }))
+        };
+        of_way.into_iter().filter_map(told).collect()
+    }
 }
 
 fn group_name(timeline: &Timeline, (direction, memory, api): CopyKey) -> String {
