@@ -170,7 +170,7 @@ accounts! {
     IdleCompile { "idle_compile", ACTIVITY, "", "compiling", OneTime, CudaApi,
         "Compiling, linking or optimising code, whatever calls that hides in: told by JIT overhead rows, by functions and files of call stacks, by ranges, and by waits for the programs of a compiler." }
     IdleLoad { "idle_load", ACTIVITY, "", "loading modules", OneTime, CudaApi,
-        "Module load, lazy loading, loading of libraries, a kernel's first launch that takes over 100 us, or a set-up call that takes far longer than others of its name." }
+        "Module load, lazy loading, loading of libraries, a kernel's first launch that takes over 100 us with no long queue before it, or a set-up call that takes far longer than others of its name." }
     IdleSync { "idle_sync", ACTIVITY, "", "sync return latency", ExtensiveWithGaps, CudaApi,
         "Still inside a blocking wait although the device had gone idle: the latency of its return." }
     IdlePrint { "idle_print", ACTIVITY, "", "printing for kernels", ExtensiveWithGaps, CudaApi,

@@ -3,6 +3,7 @@
 use foldhash::{HashMap, HashSet};
 
 use super::activity::Activity;
+use super::queued;
 use crate::timeline::api::{ApiClass, MemoryCall, instantiates_graph, is_graph_launch, memory_call};
 use crate::timeline::columns::{Direction, HostMemory};
 use crate::timeline::interval::Interval;
@@ -77,10 +78,11 @@ fn mark_first_launches(timeline: &Timeline, class: &[ApiClass], activity: &mut [
             *earliest = *call;
         }
     }
-    for call in first.into_values() {
-        if times_of(call).map_or(0, Interval::len_ns) > SLOW_FIRST_LAUNCH_NS
-            && let Some(activity @ Activity::Launch) = activity.get_mut(call as usize)
-        {
+    let is_slow = |call: &u32| times_of(*call).map_or(0, Interval::len_ns) > SLOW_FIRST_LAUNCH_NS;
+    let slow: HashSet<u32> = first.into_values().filter(is_slow).collect();
+    let far_ahead = queued::far_ahead(timeline, &slow);
+    for call in slow.difference(&far_ahead) {
+        if let Some(activity @ Activity::Launch) = activity.get_mut(*call as usize) {
             *activity = Activity::Load;
         }
     }
