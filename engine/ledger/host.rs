@@ -11,7 +11,7 @@ use super::compiling::{CodeStretches, CodeWork};
 use super::first::FirstOf;
 use super::laid_out::{LaidOut, Shared};
 use super::rows::{Source, Table};
-use super::{dispatch, marks, prints};
+use super::{dispatch, marks, prints, profiler_calls};
 use crate::timeline::api::{self, ApiClass};
 use crate::timeline::columns::OverheadKind;
 use crate::timeline::interval::Interval;
@@ -67,6 +67,7 @@ impl Calls {
             .collect();
         marks::mark(timeline, &class, &mut activity);
         let by_thread = ByThread::new(&timeline.api.thread, &timeline.api.times, count).of_thread;
+        profiler_calls::mark(timeline, &by_thread, &mut activity);
         let os_by_thread = ByThread::new(&timeline.os_calls.thread, &timeline.os_calls.times, count).of_thread;
         prints::mark(timeline, (&by_thread, &os_by_thread), &class, &mut activity);
         let overheads = ByThread::new(&timeline.overheads.thread, &timeline.overheads.times, count);

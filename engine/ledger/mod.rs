@@ -3,7 +3,7 @@
 //! [`accounts`] is the table of what time is booked under. [`ops`] lists what a device ran, and [`sweep`] walks the list once
 //! and hands each moment to exactly one account. The moments in which nothing ran are read on the thread that ended them:
 //! `activity` is what a thread may do, [`compiling`] tells where threads compile or load code, [`host`] lays the thread out from its `rows`,
-//! where `dispatch` tells what prepares a launch, `marks` which calls do something else than their name says, `queued` which launches have a long queue before them, and `laid_out` keeps it
+//! where `dispatch` tells what prepares a launch, `marks` which calls do something else than their name says, `queued` which launches have a long queue before them, `profiler_calls` which wait for the profiler, and `laid_out` keeps it
 //! for all devices; [`between_calls`] finds the pieces of host code between calls of one function of the OS; `stretches` asks the threads, by way of `queries`, and [`walk`] has them
 //! answer: `open_ranges` tells which ranges were open, `of_thread` what a thread does at other times as well, `ahead` what the waits before a stretch could win, [`idle`] and [`reading`] are
 //! what comes of it. `first` and `by_key` are what these count with.
@@ -33,6 +33,7 @@ mod of_thread;
 mod open_ranges;
 pub mod ops;
 mod prints;
+mod profiler_calls;
 mod queries;
 mod queued;
 pub mod reading;
