@@ -297,6 +297,13 @@ pub(super) const DETAIL: &[Fact] = &[
     ),
     fact("loader_restart_host_ns", Int, CudaApi, ExtensiveWithGaps, "The host code in it."),
     fact("loader_restart_blocked_ns", Int, CudaApi, ExtensiveWithGaps, "The time blocked in the OS in it."),
+    fact(
+        "data_loading_first_idle_ns",
+        Int,
+        Nvtx,
+        OneTime,
+        "Idle time of the device in the first of them that the window holds, on that thread: where a loop begins there, nothing was prepared yet.",
+    ),
     fact("data_loading_longest_ns", Int, Nvtx, OneTime, "The longest of them."),
     fact("data_loading_longest_start_ns", Int, Nvtx, Incomparable, "When the longest of them begins."),
     fact(
@@ -313,7 +320,7 @@ pub(super) const DETAIL: &[Fact] = &[
         Bool,
         Nvtx,
         Incomparable,
-        "Whether the loop prepares each batch itself (`num_workers=0`); else worker processes do, and it waits for them. Absent where neither names of ranges nor of threads tell.",
+        "Whether the loop prepares each batch itself (`num_workers=0`); else worker processes do, and it waits for them. Told by names of ranges or of threads; without any, it does where calls of the OS were recorded since the process began, none of them starts another process before the last batch, and those that wait take less than 1 % of the fetching. Absent where nothing tells.",
     ),
     fact(
         "data_loading_held_range",

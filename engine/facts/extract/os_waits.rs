@@ -48,6 +48,11 @@ impl From<Vec<Interval>> for WaitsForOthers {
     }
 }
 
+/// The calls of the operating system that may wait for another process, or for a thread.
+pub(super) fn waits(timeline: &Timeline) -> Vec<NameId> {
+    PROCESS_WAITS.into_iter().flatten().chain(&MORE_WAITS).filter_map(|name| timeline.names.find(name)).collect()
+}
+
 /// The long waits in the operating system of threads that call CUDA: put in order once, for all devices.
 pub(super) struct OsWaits {
     /// The indices of the calls, by start.
@@ -60,8 +65,7 @@ impl OsWaits {
     pub(super) fn new(context: &Context<'_>) -> Self {
         let timeline = context.timeline;
         let all = &timeline.os_calls;
-        let waits = PROCESS_WAITS.into_iter().flatten().chain(&MORE_WAITS);
-        let names: Vec<NameId> = waits.filter_map(|name| timeline.names.find(name)).collect();
+        let names = waits(timeline);
         let rows = (0_u32..).zip(all.times.iter()).zip(&all.name).zip(&all.thread);
         let rows = rows.filter(|(((_, times), name), thread)| {
             times.len_ns() >= LONG_CALL_NS && names.contains(name) && !context.calls.of_thread(**thread).is_empty()

@@ -1,6 +1,7 @@
 //! Facts of ranges: how long, how often, and how much idle time of a device they explain.
 
 mod held;
+mod in_process;
 mod loader_starts;
 mod order;
 
@@ -231,8 +232,7 @@ const LOADING_SOURCE: SourceFacts = SourceFacts {
 /// How much of the idle time went into fetching the next batch of data, and whether the loop prepares it itself.
 fn loading(context: &Context<'_>, device: &DeviceContext, told: &Told<'_>, facts: &mut Entity) {
     let (timeline, groups) = (context.timeline, told.groups);
-    let is_loading = context.timeline.loading_labels();
-    let of_loading = |group: &&Group| is_loading.get(group.label as usize).copied().unwrap_or(false);
+    let of_loading = |group: &&Group| timeline.loading_labels().get(group.label as usize) == Some(&true);
     let mut all = Sums::default();
     let mut has_workers = Some(false);
     for group in groups.iter().filter(of_loading) {
@@ -251,7 +251,7 @@ fn loading(context: &Context<'_>, device: &DeviceContext, told: &Told<'_>, facts
     facts.set("idle_data_loading_host_ns", all.idle.host_ns);
     facts.set("idle_data_loading_blocked_ns", all.idle.blocked_ns);
     facts.set_some("data_loading_range", main.map(|group| told_name(timeline, group.label)));
-    facts.set_some("is_data_loaded_in_process", has_workers.map(|has_workers| !has_workers));
+    facts.set_some("is_data_loaded_in_process", in_process::tell(context, device, has_workers));
     facts.set("data_loading_longest_ns", all.longest_ns);
     facts.set("data_loading_longest_start_ns", all.longest_start_ns);
     loader_starts::extract(context, device, facts);

@@ -20,7 +20,8 @@ const FIRST_BATCHES: usize = 3;
 /// What one thread fetches.
 #[derive(Debug)]
 pub(in super::super) struct Fetched {
-    times: Vec<Interval>,
+    pub(super) thread: u32,
+    pub(super) times: Vec<Interval>,
     /// Whether a loop over a loader ends with each, and begins anew behind it; `None` where nothing tells.
     ends: Option<Vec<bool>>,
 }
@@ -68,9 +69,10 @@ pub(in super::super) fn most_fetched(context: &Context<'_>, device: &DeviceConte
         return None;
     }
     let is_own = |ranges: &&ThreadRanges| ranges.thread != NONE && device.is_of(timeline.process_of(ranges.thread));
-    let all = timeline.ranges.threads.iter().filter(is_own).map(|ranges| fetched(context, ranges));
-    let (times, calls) = all.max_by_key(|(times, _)| times.len())?;
-    Some(Fetched { times, ends: loop_ends(&calls) })
+    let all = timeline.ranges.threads.iter().filter(is_own);
+    let all = all.map(|ranges| (ranges.thread, fetched(context, ranges)));
+    let (thread, (times, calls)) = all.max_by_key(|(_, (times, _))| times.len())?;
+    Some(Fetched { thread, times, ends: loop_ends(&calls) })
 }
 
 /// How long the median batch takes, how often the loop begins anew, and how long what is fetched there takes: what ends the loop, and
@@ -80,6 +82,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let within = |fetch: &Interval| fetch.clip(device.window()).len_ns();
     let mut lengths: Vec<i64> = fetched.times.iter().map(within).filter(|ns| *ns > 0).collect();
     facts.set_some("data_loading_median_ns", median(&mut lengths));
+    let first = fetched.times.iter().map(|fetch| fetch.clip(device.window())).find(|part| part.len_ns() > 0);
+    let idle_ns = |part: Interval| part.len_ns() - device.busy_within(part);
+    let most_ns = facts.int("idle_data_loading_ns").unwrap_or(0);
+    facts.set_some("data_loading_first_idle_ns", first.map(|part| idle_ns(part).min(most_ns)));
     if fetched.ends.is_none() {
         return;
     }
@@ -94,7 +100,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if count > 0 {
         let (restarts, idle) = (fetched.restarts(), device.idle());
         let parts = restarts.parts().map(|part| part.clip(device.window())).filter(|part| part.len_ns() > 0);
-        facts.set("loader_restart_idle_ns", parts.map(|part| part.len_ns() - device.busy_within(part)).sum::<i64>());
+        facts.set("loader_restart_idle_ns", parts.map(idle_ns).sum::<i64>());
         facts.set("loader_restart_host_ns", idle.in_restarts[Account::IdleHost]);
         facts.set("loader_restart_blocked_ns", idle.in_restarts[Account::IdleBlocked]);
     }
