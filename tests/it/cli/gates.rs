@@ -430,7 +430,7 @@ fn a_baseline_of_a_recording_that_lacks_work_says_so() {
     };
     assert_eq!(written("kernel_count", facts["runs"][0]["kernel_count"].clone()), "");
     for (fact, value, why) in [
-        ("is_file_damaged", true.into(), "the file is damaged"),
+        ("is_file_damaged", true.into(), "a part of what was recorded is not in the file"),
         ("lacks_gpu_work", true.into(), "work of the GPU is missing"),
         ("unusable_gpu_row_count", 3.into(), "that makes no sense"),
         ("kernel_error_call", "cudaDeviceSynchronize".into(), "a kernel failed"),
