@@ -16,6 +16,7 @@ mod gains;
 mod left;
 mod model;
 mod most;
+mod name_marks;
 mod record;
 mod recording_cost;
 mod running;
@@ -28,9 +29,10 @@ use crate::ledger::{Calls, DeviceOps};
 use crate::steps::Step;
 use crate::timeline::Timeline;
 
-pub use change::{Change, PieceLoop, SORTING, copies_chosen, gathers};
+pub use change::{Change, PieceLoop, SORTING, gathers};
 pub use gains::{Gain, InTurn, Kept, Replay};
 pub use most::spread;
+pub use name_marks::NameMarks;
 pub use setting::{MANY_TENSORS, MANY_TENSORS_BLOCKS};
 pub use typical::Alike;
 
@@ -110,6 +112,8 @@ pub struct Subject<'all> {
     pub tensor_copies: &'all [bool],
     /// Whether its name tells that it applies a function to each element of one tensor, by the index of the name.
     pub activations: &'all [bool],
+    /// What the words in it tell, by the index of the name, short or whole.
+    pub marks: &'all [NameMarks],
 }
 
 /// Why a recording is not played again.

@@ -3,15 +3,13 @@
 use std::collections::BTreeSet;
 use std::ops::Deref;
 
-use foldhash::HashSet;
-
 use super::cells::looped_cells;
 use super::record::{Op, Part, TO_HOST};
-use super::{Role, Subject};
+use super::{NameMarks, Role, Subject};
 use crate::ledger::OpKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::link::LinkRates;
-use crate::timeline::{DeviceProperties, NameId, TensorRatios, occupancy};
+use crate::timeline::{DeviceProperties, TensorRatios, occupancy};
 
 /// Copies of at least so many bytes tell the rate of the link.
 const MIN_RATE_BYTES: i64 = 1 << 20;
@@ -30,12 +28,6 @@ pub const MANY_TENSORS: &str = "multi_tensor_apply";
 /// A launch of such a kernel with fewer blocks holds few tensors, or a rest of many: each tensor has a block at least, and PyTorch lists
 /// up to 110, 64, 48, 36 or 30 of them in one launch, for one to five lists that go together.
 pub const MANY_TENSORS_BLOCKS: i64 = 30;
-
-/// In the names of kernels of cuDNN that convolve by Winograd's method.
-const WINOGRAD: &str = "winograd";
-
-/// In the names of kernels of frameworks that programs in Python call.
-const PYTHON_MARKS: [&str; 2] = ["at::native::", "cupy_"];
 
 /// Fewer recurrent cells in a step are no sequence.
 const MIN_CELL_COUNT: usize = 16;
@@ -202,10 +194,18 @@ impl<'all> Setting<'all> {
         self.subject.doubles.get(self.name_of(op) as usize) == Some(&true)
     }
 
+    /// What the words in the whole name of a kernel tell; nothing of what is none.
+    pub(super) fn marks_of(&self, op: &Op) -> NameMarks {
+        if op.kind != OpKind::Kernel {
+            return NameMarks::default();
+        }
+        let name = self.subject.timeline.kernels.shape_of(op.index).full_name;
+        self.subject.marks.get(name as usize).copied().unwrap_or_default()
+    }
+
     /// Whether a kernel works through a list of tensors, piece by piece, as those of optimizers do.
     pub(super) fn is_of_many_tensors(&self, op: &Op) -> bool {
-        let timeline = self.subject.timeline;
-        op.kind == OpKind::Kernel && timeline.name(timeline.kernels.shape_of(op.index).full_name).contains(MANY_TENSORS)
+        self.marks_of(op).is_of_many_tensors
     }
 
     /// Whether it is one for a list of few tensors at most: each has a block of its own at least.
@@ -215,17 +215,12 @@ impl<'all> Setting<'all> {
 
     /// Whether a kernel convolves by Winograd's method.
     pub(super) fn is_winograd(&self, op: &Op) -> bool {
-        let timeline = self.subject.timeline;
-        op.kind == OpKind::Kernel && timeline.name(timeline.kernels.shape_of(op.index).name).contains(WINOGRAD)
+        self.subject.marks.get(self.name_of(op) as usize).is_some_and(|marks| marks.is_winograd)
     }
 
     /// Whether any of them is a kernel of a framework that Python calls: of PyTorch or CuPy.
     pub(super) fn is_any_of_python(&self, ops: &[Op]) -> bool {
-        let timeline = self.subject.timeline;
-        let kernels = ops.iter().filter(|op| op.kind == OpKind::Kernel);
-        // Each name once: they may be long, and there are few.
-        let names: HashSet<NameId> = kernels.map(|op| timeline.kernels.shape_of(op.index).full_name).collect();
-        names.iter().any(|name| PYTHON_MARKS.iter().any(|mark| timeline.name(*name).contains(mark)))
+        ops.iter().any(|op| self.marks_of(op).is_of_python)
     }
 
     /// Whether a kernel only copies a tensor into another type or layout.

@@ -46,6 +46,8 @@ struct Sums {
     forms: HashMap<Vec<u32>, Form>,
     /// The names of the last one.
     names: Vec<u32>,
+    /// What each of the names holds.
+    marks: HashMap<u32, Marks>,
 }
 
 /// Chains of the same kernels.
@@ -59,8 +61,8 @@ struct Form {
 }
 
 impl Form {
-    fn new(timeline: &Timeline, names: &[u32]) -> Self {
-        let marks = names.iter().map(|name| Marks::of(timeline.name(*name)));
+    fn new(timeline: &Timeline, names: &[u32], known: &mut HashMap<u32, Marks>) -> Self {
+        let marks = names.iter().map(|name| *known.entry(*name).or_insert_with(|| Marks::of(timeline.name(*name))));
         Self { spare_ns: 0, count: 0, marks: marks.fold(Marks::default(), Marks::or) }
     }
 }
@@ -241,7 +243,10 @@ impl Sums {
         // Steps repeat: nearly all forms are known.
         let form = match self.forms.get_mut(&self.names) {
             Some(known) => known,
-            None => self.forms.entry(self.names.clone()).or_insert_with(|| Form::new(timeline, &self.names)),
+            None => {
+                let form = Form::new(timeline, &self.names, &mut self.marks);
+                self.forms.entry(self.names.clone()).or_insert(form)
+            }
         };
         form.spare_ns = form.spare_ns.saturating_add(ns - longest_ns);
         form.count += 1;

@@ -2,11 +2,10 @@
 
 use super::{Context, DeviceContext, operators};
 use crate::facts::Entity;
-use crate::ledger::OpKind;
-use crate::replay::{copies_chosen, gathers};
+use crate::ledger::{Op, OpKind};
+use crate::replay::gathers;
 use crate::timeline::NameId;
 use crate::timeline::columns::RangeKind;
-use crate::timeline::names::Told;
 
 /// Sets which operator of them takes the most of the window's time, and how long and in how many launches all of them copy.
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
@@ -17,9 +16,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         return;
     }
     let is_whole: Vec<bool> = labels.iter().map(|label| gathers(timeline.name(label.name)).is_some()).collect();
-    let mut copies = Told::new(&timeline.names, copies_chosen);
-    let kernels = device.ops.in_window().filter(|op| op.kind == OpKind::Kernel);
-    let kernels = kernels.filter(|op| copies.of(timeline.kernels.shape_of(op.index).full_name));
+    // What only looks for what is chosen copies nothing of it.
+    let copies = |op: &Op| context.traits_of(*op).is_none_or(|traits| !traits.marks.searches);
+    let kernels = device.ops.in_window().filter(|op| op.kind == OpKind::Kernel && copies(op));
     let launched = operators::by_operator(timeline, device, kernels, &is_whole);
     let gathered: Vec<_> = launched.into_iter().filter(|(name, of)| of.ns > 0 && is_gather(*name)).collect();
     // Of equals the first by name.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use regex::{Regex, RegexBuilder};
 
 use crate::facts::store::Entity;
-use crate::replay::Role;
+use crate::replay::{NameMarks, Role};
 use crate::text::cut;
 use crate::timeline::{NameId, Timeline};
 
@@ -31,6 +31,8 @@ pub(super) struct Traits {
     pub(super) is_sort: bool,
     /// What it tells a replay.
     pub(super) role: Role,
+    /// What words in it tell: of a short name those in that alone.
+    pub(super) marks: NameMarks,
 }
 
 impl Traits {
@@ -251,6 +253,7 @@ impl Patterns {
             is_fp64,
             is_sort: self.sort.is_match(short),
             role,
+            marks: NameMarks::of(full),
         }
     }
 }
@@ -284,9 +287,10 @@ pub(super) fn traits(timeline: &Timeline) -> Vec<Traits> {
             continue;
         }
         let told = patterns.traits(timeline.name(shape.name), timeline.name(shape.full_name));
-        for index in new.into_iter().map(|name| name as usize) {
-            known[index] = true;
-            traits[index] = told;
+        for name in new {
+            let marks = if name == shape.full_name { told.marks } else { NameMarks::of(timeline.name(name)) };
+            known[name as usize] = true;
+            traits[name as usize] = Traits { marks, ..told };
         }
     }
     traits

@@ -8,7 +8,7 @@ use super::{Context, DeviceContext, DevicePart, Parents, beside_rounds, between_
 use crate::facts::Entity;
 use crate::ledger::DeviceOps;
 use crate::parallel::{self, Threads};
-use crate::replay::{Assumption, Change, Gain, InTurn, Kept, NoReplay, Replay, Role, Subject};
+use crate::replay::{Assumption, Change, Gain, InTurn, Kept, NameMarks, NoReplay, Replay, Role, Subject};
 use crate::steps::{Step, ToldBy};
 
 /// What a step of one device would take after changes.
@@ -211,6 +211,7 @@ fn played<T>(
     let doubles: Vec<bool> = context.traits.iter().map(|traits| traits.is_fp64).collect();
     let tensor_copies: Vec<bool> = context.traits.iter().map(|traits| traits.is_tensor_copy).collect();
     let activations: Vec<bool> = context.traits.iter().map(|traits| traits.is_activation).collect();
+    let marks: Vec<NameMarks> = context.traits.iter().map(|traits| traits.marks).collect();
     let subject = Subject {
         timeline: context.timeline,
         calls: &context.calls,
@@ -222,6 +223,7 @@ fn played<T>(
         doubles: &doubles,
         tensor_copies: &tensor_copies,
         activations: &activations,
+        marks: &marks,
     };
     let replay = device.replay.take().unwrap_or_else(|| Replay::new(subject).map(Replay::keep));
     let played = replay.map(|kept| {

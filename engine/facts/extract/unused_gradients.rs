@@ -8,9 +8,9 @@ use super::optimizer::Step;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::OpKind;
-use crate::replay::MANY_TENSORS;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
+use crate::timeline::names::Told;
 use crate::timeline::union::Union;
 use crate::timeline::{NameId, Timeline};
 
@@ -41,12 +41,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("gradient_parameter_count", gradients);
     facts.set("updated_parameter_count", updated);
     facts.set("backward_busy_ns", busy_ns(timeline, device, &backward(timeline, device)));
-    let is_of_evaluation: Vec<bool> = timeline.names.iter().map(|(_, name)| name.contains(OF_EVALUATION)).collect();
+    let mut is_of_evaluation = Told::new(&timeline.names, |name| name.contains(OF_EVALUATION));
     let kernels = device.ops.in_window().filter(|op| op.kind == OpKind::Kernel);
-    let of_evaluation = kernels.filter(|op| {
-        let name = timeline.kernels.shape_of(op.index).full_name;
-        is_of_evaluation.get(name as usize) == Some(&true)
-    });
+    let of_evaluation = kernels.filter(|op| is_of_evaluation.of(timeline.kernels.shape_of(op.index).full_name));
     facts.set("evaluated_norm_backward_count", of_evaluation.count() as i64);
 }
 
@@ -65,18 +62,15 @@ fn updated_at_most(context: &Context<'_>, device: &DeviceContext) -> Option<i64>
     let timeline = context.timeline;
     let mut steps = context.optimizer_steps().follow();
     let mut of_steps: HashMap<Step, i64> = HashMap::default();
-    // By name: whether it works on many tensors.
-    let mut known: HashMap<NameId, Option<bool>> = HashMap::default();
+    // Each block of a kernel of many tensors works on a piece of one of them.
+    let mut is_own = Told::new(&timeline.names, |name| name.contains(OWN));
     for op in device.ops.in_window().filter(|op| op.kind == OpKind::Kernel) {
         let Some(step) = steps.step_of(timeline, op) else { continue };
-        let name = timeline.kernels.shape_of(op.index).full_name;
-        let kind = *known.entry(name).or_insert_with(|| {
-            let name = timeline.name(name);
-            // Each block of such a kernel works on a piece of one tensor.
-            let is_of_many = name.contains(MANY_TENSORS);
-            (is_of_many || name.contains(OWN)).then_some(is_of_many)
-        });
-        let tensors = if kind? { timeline.geometry_of(op.index)?.grid_blocks.max(1) } else { 1 };
+        let is_of_many = context.traits_of(op)?.marks.is_of_many_tensors;
+        if !is_of_many && !is_own.of(timeline.kernels.shape_of(op.index).full_name) {
+            return None;
+        }
+        let tensors = if is_of_many { timeline.geometry_of(op.index)?.grid_blocks.max(1) } else { 1 };
         let sum = of_steps.entry(step).or_default();
         *sum = sum.saturating_add(tensors);
     }

@@ -18,14 +18,6 @@ pub fn gathers(name: &str) -> Option<bool> {
     (is_gather || LOOKING_UP.contains(&name)).then_some(is_gather)
 }
 
-/// In the names of kernels that look for what a mask chooses: they compute where it is.
-const SEARCHES: &str = "cub::";
-
-/// Whether a kernel copies what is chosen, by its name, and not only looks for it.
-pub fn copies_chosen(name: &str) -> bool {
-    !name.contains(SEARCHES)
-}
-
 /// Of what is copied by an index this part is expected to be needed.
 const NEEDED_SHARE: f64 = 0.5;
 
@@ -33,13 +25,12 @@ impl Play<'_> {
     /// Half of what is copied by an index is expected to stay, nothing of it at best. The operators are launched as before: something
     /// reads what they choose.
     pub(super) fn read_in_place(&mut self, extent: Extent, setting: &Setting<'_>) {
-        let (part, timeline) = (&self.model.part, setting.subject.timeline);
-        let operators = operators_of_calls(timeline, part, gathers);
+        let operators = operators_of_calls(setting.subject.timeline, &self.model.part, gathers);
         let needed_share = if extent == Extent::Expected { NEEDED_SHARE } else { 0.0 };
         self.set_runs(|_, op, run_ns| {
             let operator = operators.get(op.call as usize).copied().flatten();
-            let copies = || copies_chosen(timeline.name(timeline.kernels.shape_of(op.index).full_name));
-            let is_gather = op.kind == OpKind::Kernel && operator.is_some_and(|operator| operator.told) && copies();
+            let is_of_gather = op.kind == OpKind::Kernel && operator.is_some_and(|operator| operator.told);
+            let is_gather = is_of_gather && !setting.marks_of(op).searches;
             is_gather.then_some((run_ns as f64 * needed_share) as i64)
         });
     }

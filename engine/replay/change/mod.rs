@@ -21,7 +21,7 @@ use super::setting::Setting;
 use crate::timeline::api::ApiClass;
 use crate::timeline::link::LinkRates;
 pub(super) use copies::{LAST_WAVE_SHARE, is_large_copy};
-pub use gathered::{copies_chosen, gathers};
+pub use gathered::gathers;
 pub(super) use host::is_scalar_readback;
 use programs::Loops;
 pub use programs::PieceLoop;

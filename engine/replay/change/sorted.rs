@@ -9,7 +9,6 @@ use super::super::record::Op;
 use super::super::setting::Setting;
 use super::operators::operators_of_calls;
 use super::{Extent, LARGE_SHARE};
-use crate::ledger::OpKind;
 
 /// Operators of PyTorch that sort on the way, some of them by calling others of these.
 pub const SORTING: [&str; 20] = [
@@ -37,15 +36,6 @@ pub const SORTING: [&str; 20] = [
 /// Of these, those whose result does not lie in the order that they sort by: nothing behind them works on less where they sort less.
 const UNFOLLOWED: [&str; 4] =
     ["aten::randperm", "aten::multinomial", "aten::embedding_dense_backward", "aten::_embedding_bag_dense_backward"];
-/// In the names of kernels that sort.
-const SORTS: [&str; 6] = [
-    "DeviceMergeSort",
-    "DeviceRadixSort",
-    "DeviceSegmentedRadixSort",
-    "DeviceSegmentedSort",
-    "radixSortKV",
-    "bitonicSortKV",
-];
 
 impl Play<'_> {
     /// Operators that sort go, with all that they launch and wait for. Whoever sorts less works on less behind that as well: at best
@@ -60,7 +50,8 @@ impl Play<'_> {
         let operator = |op: &Op| operators.get(op.call as usize).copied().flatten();
         let key = |op: &Op| Some((part.calls.get(op.call as usize)?.thread, operator(op)?.times.start));
         let keyed = part.ops.iter().filter_map(|op| Some((op, key(op)?)));
-        let sorts: HashSet<(u32, i64)> = keyed.filter(|(op, _)| is_sort(setting, op)).map(|(_, key)| key).collect();
+        let sorts: HashSet<(u32, i64)> =
+            keyed.filter(|(op, _)| setting.marks_of(op).is_sort).map(|(_, key)| key).collect();
         if sorts.is_empty() {
             return;
         }
@@ -88,10 +79,4 @@ impl Play<'_> {
         self.drop_ops(|op| of_call(&is_gone, op) || is_behind(op));
         self.free_launches(&is_gone, extent, setting);
     }
-}
-
-fn is_sort(setting: &Setting<'_>, op: &Op) -> bool {
-    let timeline = setting.subject.timeline;
-    let name = |op: &Op| timeline.name(timeline.kernels.shape_of(op.index).full_name);
-    op.kind == OpKind::Kernel && SORTS.iter().any(|part| name(op).contains(part))
 }
