@@ -10,6 +10,8 @@ use super::by_key::ByKey;
 use super::host_run::HostRun;
 use super::ops::{OpKind, OpRef};
 use super::reading::{Drained, HostAndRounds, Piece, RangeReading, RangeSums, TimeSum};
+use super::sparing;
+use crate::timeline::columns::{Direction, HostMemory};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 use crate::timeline::{GpuVendor, NONE, NameId, Timeline};
@@ -35,7 +37,7 @@ pub struct Stretch {
     pub previous: Option<OpRef>,
 }
 
-/// The copies that a stretch lies between, by their indices.
+/// The copies between host and device that a stretch lies between, by their indices: of others nobody asks what they hold up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copies {
     /// The one that ended when it began; [`NONE`] without one.
@@ -51,8 +53,15 @@ impl Default for Copies {
 }
 
 impl Copies {
-    pub(super) fn of(stretch: Stretch) -> Self {
-        let copy = |op: Option<OpRef>| op.filter(|op| op.kind == OpKind::Copy).map_or(NONE, |op| op.index);
+    pub(super) fn of(timeline: &Timeline, stretch: Stretch) -> Self {
+        let is_with_host = |op: &OpRef| {
+            let (copies, index) = (&timeline.copies, op.index as usize);
+            let direction = copies.direction.get(index);
+            matches!(direction, Some(Direction::HostToDevice | Direction::DeviceToHost))
+                || copies.host_memory.get(index) == Some(&HostMemory::Pageable)
+        };
+        let copy =
+            |op: Option<OpRef>| op.filter(|op| op.kind == OpKind::Copy && is_with_host(op)).map_or(NONE, |op| op.index);
         Self { before: copy(stretch.previous), after: copy(stretch.next) }
     }
 
@@ -66,8 +75,19 @@ impl Copies {
 pub struct BesideCopies {
     /// The copies.
     pub copies: Copies,
-    /// The length of the stretch, or a part of it.
+    /// The length of the stretch.
     pub idle_ns: i64,
+    /// What of it is of unknown cause.
+    pub unknown_ns: i64,
+}
+
+/// Idle time beside copies that could be won.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WonBesideCopies {
+    /// The copies.
+    pub copies: Copies,
+    /// What the stretch can win from the waits before it.
+    pub won_ns: i64,
 }
 
 /// What the thread did in a stretch beside copies.
@@ -167,14 +187,12 @@ pub struct IdleReading {
     pub too_deep_count: i64,
     /// The stretches that lie beside copies.
     pub beside_copies: Vec<BesideCopies>,
-    /// Those of them of which nothing is known.
-    pub unknown_beside_copies: Vec<BesideCopies>,
     /// Those of them that a thread has to explain.
     pub host_beside_copies: Vec<HostBesideCopies>,
     /// Those beside migrations of unified memory, in time order, without those that are longer than from one page to the next.
     pub beside_migrations: Vec<Interval>,
-    /// Those beside copies, with what such a stretch can win from the waits before it in place of its length.
-    pub won_beside_copies: Vec<BesideCopies>,
+    /// Those beside copies that the waits before them hold up.
+    pub won_beside_copies: Vec<WonBesideCopies>,
     /// The samples of the CPU, by what the thread was doing and by their indices.
     pub samples: ByAccount<Vec<u32>>,
     /// How much of the time blocked in the OS lies in each call that was recorded with its stack, by its index.
@@ -292,10 +310,9 @@ impl IdleReading {
         self.in_start_up.add(&other.in_start_up);
         self.optimizer_ns += other.optimizer_ns;
         self.too_deep_count += other.too_deep_count;
-        self.beside_copies.extend(other.beside_copies);
-        self.won_beside_copies.extend(other.won_beside_copies);
-        self.unknown_beside_copies.extend(other.unknown_beside_copies);
-        self.host_beside_copies.extend(other.host_beside_copies);
+        sparing::append(&mut self.beside_copies, other.beside_copies);
+        sparing::append(&mut self.won_beside_copies, other.won_beside_copies);
+        sparing::append(&mut self.host_beside_copies, other.host_beside_copies);
         for (account, samples) in other.samples.into_pairs() {
             self.samples[account].extend(samples);
         }

@@ -38,6 +38,7 @@ mod queries;
 mod queued;
 pub mod reading;
 mod rows;
+mod sparing;
 mod stretches;
 pub mod sweep;
 pub mod walk;

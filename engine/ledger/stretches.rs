@@ -9,6 +9,7 @@ use super::idle::{BesideCopies, Copies, IdleReading, Stretch, ordinary_spacing_n
 use super::in_operators::InOperators;
 use super::ops::{DeviceOps, OpKind, OpRef};
 use super::queries::{Guess, MOST_BETWEEN_FAULTS_NS, Queries, Query};
+use super::sparing;
 use crate::timeline::columns::HostMemory;
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
@@ -71,18 +72,19 @@ impl<'all> Stretches<'all> {
 
     /// Adds a stretch, in time order: books what the launch had queued, and leaves the rest to a thread.
     pub fn add(&mut self, stretch: Stretch) {
-        let copies = Copies::of(stretch);
-        if copies.is_any() {
-            self.reading.beside_copies.push(BesideCopies { copies, idle_ns: stretch.interval.len_ns() });
-        }
         let is_migration = |op: Option<OpRef>| op.is_some_and(|op| op.kind == OpKind::Migration);
         let is_beside = is_migration(stretch.previous) || is_migration(stretch.next);
         if is_beside && stretch.interval.len_ns() <= MOST_BETWEEN_FAULTS_NS {
             self.reading.beside_migrations.push(stretch.interval);
         }
-        if let Some((thread, query)) = self.ask(stretch) {
+        let copies = Copies::of(self.timeline, stretch);
+        let mut beside = BesideCopies { copies, idle_ns: stretch.interval.len_ns(), unknown_ns: 0 };
+        if let Some((thread, query)) = self.ask(stretch, &mut beside) {
             let index = self.index_of(thread);
             self.queries[index].1.push(query);
+        }
+        if copies.is_any() {
+            sparing::push(&mut self.reading.beside_copies, beside);
         }
     }
 
@@ -98,15 +100,17 @@ impl<'all> Stretches<'all> {
         index
     }
 
-    /// The thread that has to explain a stretch, and what of it.
-    fn ask(&mut self, stretch: Stretch) -> Option<(u32, Query)> {
+    /// The thread that has to explain a stretch, and what of it. What no thread can explain is told beside the copies.
+    fn ask(&mut self, stretch: Stretch, beside: &mut BesideCopies) -> Option<(u32, Query)> {
         let whole = stretch.interval;
         // What is missing of the file may be work, also that of this stretch.
         if self.timeline.source.is_damaged {
             self.reading.book_unknown(whole, whole);
             return None;
         }
-        let Some(call) = stretch.next.and_then(|op| op.call(self.timeline)) else { return self.guess(stretch) };
+        let Some(call) = stretch.next.and_then(|op| op.call(self.timeline)) else {
+            return self.guess(stretch, beside);
+        };
         let api = &self.timeline.api;
         let thread = api.thread.get(call as usize).copied().filter(|thread| *thread != NONE);
         let returned = api.times.get(call as usize).map_or(whole.end, |call| call.end).clamp(whole.start, whole.end);
@@ -125,19 +129,11 @@ impl<'all> Stretches<'all> {
             return None;
         }
         if thread.is_none() {
-            self.unknown(stretch, host);
+            self.reading.book_unknown(whole, host);
+            beside.unknown_ns = host.len_ns();
         }
-        let query = Query { stretch: whole, host, guess: None, copies: Copies::of(stretch) };
+        let query = Query { stretch: whole, host, guess: None, copies: beside.copies };
         thread.map(|thread| (thread, query))
-    }
-
-    /// Books a stretch that no thread can explain.
-    fn unknown(&mut self, stretch: Stretch, host: Interval) {
-        self.reading.book_unknown(stretch.interval, host);
-        let copies = Copies::of(stretch);
-        if copies.is_any() {
-            self.reading.unknown_beside_copies.push(BesideCopies { copies, idle_ns: host.len_ns() });
-        }
     }
 
     /// Books how long an operation had been launched and did not begin, under the call that launched it and, of a kernel, its name.
@@ -166,10 +162,11 @@ impl<'all> Stretches<'all> {
         self.busiest.get(&process).or_else(|| if process == NONE { only() } else { None }).copied()
     }
 
-    fn guess(&mut self, stretch: Stretch) -> Option<(u32, Query)> {
+    fn guess(&mut self, stretch: Stretch, beside: &mut BesideCopies) -> Option<(u32, Query)> {
         let next = stretch.next;
         let Some(thread) = next.and_then(|op| self.guessed_thread(op, stretch.interval.end)) else {
-            self.unknown(stretch, stretch.interval);
+            self.reading.book_unknown(stretch.interval, stretch.interval);
+            beside.unknown_ns = stretch.interval.len_ns();
             return None;
         };
         // Two operations that follow each other are as far apart, whoever launched them.
@@ -182,7 +179,7 @@ impl<'all> Stretches<'all> {
         self.reading.guessed_ns += stretch.interval.len_ns();
         let moves = next.is_some_and(|op| op.kind == OpKind::Migration);
         let why = if moves { Guess::Migration } else { Guess::Unrecorded };
-        let (stretch, copies) = (stretch.interval, Copies::of(stretch));
+        let (stretch, copies) = (stretch.interval, beside.copies);
         Some((thread, Query { stretch, host: stretch, guess: Some(why), copies }))
     }
 }

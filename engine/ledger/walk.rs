@@ -9,11 +9,12 @@ use super::activity::Activity;
 use super::after_waits::WaitInRange;
 use super::ahead::{Done, Lead, Waited};
 use super::host::Calls;
-use super::idle::{BesideCopies, HostBesideCopies, IdleReading};
+use super::idle::{HostBesideCopies, IdleReading, WonBesideCopies};
 use super::of_thread::{OfThread, tell_threads};
 use super::open_ranges::OpenRanges;
 use super::queries::{Guess, Queries, Query, QueryCursor};
 use super::reading::{Drained, Piece, RangeIdle, TimeSum};
+use super::sparing;
 use super::stretches::Unread;
 use crate::limits::{max_call_names, max_open_ranges, max_waits_in_ranges};
 use crate::parallel::{self, Threads};
@@ -335,7 +336,9 @@ impl<'all> Cursor<'all> {
     fn settle(&mut self, waited: &Waited, query: Query) {
         let done = std::mem::take(&mut self.done);
         self.host_ns = 0;
-        self.reading.host_beside_copies.extend(self.beside_copies.take());
+        if let Some(beside) = self.beside_copies.take() {
+            sparing::push(&mut self.reading.host_beside_copies, beside);
+        }
         let Some(trigger) = self.trigger.take().filter(|_| query.guess.is_none()) else { return };
         let won = self.lead.win(waited, trigger, query.of_host(), done);
         self.reading.win(self.process, trigger, won);
@@ -347,7 +350,8 @@ impl<'all> Cursor<'all> {
             self.reading.win(self.process, waits, won);
         }
         if query.copies.is_any() && won.sum_ns > 0 {
-            self.reading.won_beside_copies.push(BesideCopies { copies: query.copies, idle_ns: won.sum_ns });
+            let won = WonBesideCopies { copies: query.copies, won_ns: won.sum_ns };
+            sparing::push(&mut self.reading.won_beside_copies, won);
         }
     }
 

@@ -5,7 +5,7 @@ use foldhash::HashSet;
 use super::{Context, DeviceContext, operators, source_lines};
 use crate::facts::Entity;
 use crate::ledger::accounts::SourceFacts;
-use crate::ledger::idle::{BesideCopies, Copies};
+use crate::ledger::idle::Copies;
 use crate::ledger::{Activity, Op, OpKind};
 use crate::timeline::Timeline;
 use crate::timeline::api::ApiClass;
@@ -59,13 +59,12 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
     set_origin(timeline, &readbacks, facts);
     let is_beside = |copies: Copies| [copies.before, copies.after].into_iter().any(|copy| readbacks.contains(&copy));
-    let sum_of = |stretches: &[BesideCopies]| {
-        let beside = stretches.iter().filter(|stretch| is_beside(stretch.copies));
-        beside.map(|stretch| stretch.idle_ns).sum::<i64>()
-    };
-    let beside = device.idle().beside_copies.iter().filter(|stretch| is_beside(stretch.copies));
-    let longest_ns = beside.map(|stretch| stretch.idle_ns).max().unwrap_or(0);
-    let won_ns = sum_of(&device.idle().won_beside_copies);
+    let idle = device.idle();
+    let beside = idle.beside_copies.iter().filter(|stretch| is_beside(stretch.copies));
+    let beside = beside.map(|stretch| stretch.idle_ns);
+    let (idle_ns, longest_ns) = (beside.clone().sum::<i64>(), beside.max().unwrap_or(0));
+    let won = idle.won_beside_copies.iter().filter(|stretch| is_beside(stretch.copies));
+    let won_ns = won.map(|stretch| stretch.won_ns).sum::<i64>();
     facts.set("scalar_readback_count", readbacks.len() as i64);
     facts.set_some("scalar_readback_least_bytes", least_bytes);
     facts.set("scalar_readback_exposed_pinned_ns", exposed_pinned_ns);
@@ -76,9 +75,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         let own_ns = lengths.fold(0, i64::saturating_add);
         facts.set("scalar_readback_wait_share", own_ns as f64 / all_ns as f64);
     }
-    let told = device.idle().host_beside_copies.iter().filter(|stretch| is_beside(stretch.copies));
+    let told = idle.host_beside_copies.iter().filter(|stretch| is_beside(stretch.copies));
     let other_causes_ns = told.map(|stretch| stretch.other_causes_ns).sum::<i64>();
-    facts.set("scalar_readback_idle_ns", sum_of(&device.idle().beside_copies) - other_causes_ns);
+    facts.set("scalar_readback_idle_ns", idle_ns - other_causes_ns);
     facts.set("scalar_readback_other_causes_ns", other_causes_ns);
     facts.set("scalar_readback_longest_ns", longest_ns);
     facts.set_some("scalar_readback_run_ahead_ns", device.overlap_ceiling().map(|ceiling| ceiling.min(won_ns)));

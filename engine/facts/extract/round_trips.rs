@@ -139,7 +139,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if device.knows_host {
         let idle = device.idle();
         let (host_ns, waiting_ns) = idle_beside_ns(&all, &idle.host_beside_copies);
-        let unknown_ns = unknown_beside_ns(&all, &idle.unknown_beside_copies);
+        let unknown_ns = unknown_beside_ns(&all, &idle.beside_copies);
         facts.set("round_trip_idle_ns", host_ns.saturating_add(waiting_ns).saturating_add(unknown_ns));
         facts.set("round_trip_host_idle_ns", host_ns);
         facts.set("round_trip_unknown_idle_ns", unknown_ns);
@@ -161,8 +161,9 @@ fn idle_beside_ns(copies: &[Copy], stretches: &[HostBesideCopies]) -> (i64, i64)
 /// copy of pageable memory takes time as well, whether its call is recorded or not.
 fn unknown_beside_ns(copies: &[Copy], stretches: &[BesideCopies]) -> i64 {
     let beside_ns = beside_ns(copies);
-    let beside = stretches.iter().filter(|stretch| stretch.idle_ns <= beside_ns(stretch.copies));
-    beside.fold(0, |sum, stretch| sum.saturating_add(stretch.idle_ns))
+    let unknown = stretches.iter().filter(|stretch| stretch.unknown_ns > 0);
+    let beside = unknown.filter(|stretch| stretch.unknown_ns <= beside_ns(stretch.copies));
+    beside.fold(0, |sum, stretch| sum.saturating_add(stretch.unknown_ns))
 }
 
 /// How long those of some copies run that a stretch lies between.
@@ -217,7 +218,11 @@ mod tests {
     #[test]
     fn idle_time_of_unknown_cause_goes_where_it_is_no_longer_than_the_copies_beside_it() {
         let copies = [3, 4].map(|index| Copy { index, times: Interval::new(0, 10) });
-        let stretch = |before, after, idle_ns| BesideCopies { copies: idle::Copies { before, after }, idle_ns };
+        let stretch = |before, after, unknown_ns| BesideCopies {
+            copies: idle::Copies { before, after },
+            idle_ns: 2 * unknown_ns,
+            unknown_ns,
+        };
         let stretches = [stretch(3, 4, 20), stretch(3, 4, 21), stretch(7, 4, 10), stretch(7, 4, 11), stretch(7, 8, 1)];
         assert_eq!(unknown_beside_ns(&copies, &stretches), 30);
     }
