@@ -136,7 +136,9 @@ fn option(facts: &Facts, rule: &RuleInfo, missing: &[String]) -> Option<String> 
         return None;
     }
     let is_of_kernels = !wanted.is_empty() && wanted.iter().all(|needs| *needs == Capability::KernelProfile);
-    if is_of_kernels && profile_page(facts) == Some("details") {
+    // Of counters that could not be read, no page holds more.
+    let is_there_more = facts.run().is_some_and(|run| run.get("uncounted_launch_count").is_none());
+    if is_of_kernels && is_there_more && profile_page(facts) == Some("details") {
         return Some(source::PRINT_ALL_COUNTERS.to_owned());
     }
     let format = facts.run().and_then(|run| run.text("format"));

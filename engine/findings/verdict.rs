@@ -208,6 +208,9 @@ fn of_kernels(facts: &Facts, devices: &[DeviceReview], findings: &[Finding]) -> 
     let words = Sentence::default().own(&format!("{launches} of {kernels}"));
     if devices.is_empty() {
         let why = ", without how long they took: nothing tells which of them matters.";
+        if is_uncounted(facts) {
+            return words.own(&format!("{why} {COUNTERS_WITHHELD}"));
+        }
         // One page holds less than was measured; of the other there is no more to print.
         return match profile_page(facts) {
             Some("details") => words.own(&format!(
@@ -229,9 +232,23 @@ fn of_kernels(facts: &Facts, devices: &[DeviceReview], findings: &[Finding]) -> 
             let words = words.own("; most to gain in ").sentence(&finding.subject.label).own(": ");
             words.sentence(&within(&finding.headline)).own(&format!(" ({}).", gain.words()))
         }
-        (None, Some(finding)) => words.own("; no gain can be promised. ").sentence(&finding.summary).own("."),
+        (None, Some(finding)) => {
+            words.own("; no gain can be promised from what was measured. ").sentence(&finding.summary).own(".")
+        }
         (None, None) => words.own("; no rule on kernels found anything in what was measured of them."),
     }
+}
+
+/// What to do where the GPU's counters could not be read.
+const COUNTERS_WITHHELD: &str = "Nsight Compute asked for the GPU's counters and got none: printing or profiling them once more gives no other. Let the \
+     driver allow them (run `ncu` as administrator, or set `NVreg_RestrictProfilingToAdminUsers=0`; `ERR_NVGPUCTRPERM`), end other \
+     profilers of this GPU, and look whether the driver, or the virtual machine, lets them be read at all.";
+
+/// Whether the GPU's counters were asked for of each launch, and are known of none.
+fn is_uncounted(facts: &Facts) -> bool {
+    let Some(run) = facts.run() else { return false };
+    let uncounted = run.int("uncounted_launch_count").unwrap_or(0);
+    uncounted > 0 && run.int("untimed_launch_count").is_some_and(|untimed| untimed <= uncounted)
 }
 
 /// No device has a window to judge.

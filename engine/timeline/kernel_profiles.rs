@@ -23,6 +23,8 @@ pub struct KernelProfiles {
     pub beyond_limit_count: u64,
     /// Launches that do not tell how long they took.
     pub untimed_launch_count: u64,
+    /// Launches of which counters of the hardware were asked for, and none was got.
+    pub uncounted_launch_count: u64,
     /// Whether the page ends within a row, for all that is known: what came behind is not in it.
     pub is_cut: bool,
     /// Whether the profiler says in it that something failed: what was to be profiled from then on is not in it.
@@ -142,6 +144,25 @@ macro_rules! counters {
 }
 
 impl Counter {
+    /// Those that hardware counts in every kernel: where none of them is there, nothing was measured.
+    pub const OF_HARDWARE: [Self; 10] = [
+        Self::Duration,
+        Self::Compute,
+        Self::Memory,
+        Self::Dram,
+        Self::L1,
+        Self::L2,
+        Self::Issue,
+        Self::AchievedOccupancy,
+        Self::SmActiveCycles,
+        Self::ElapsedCycles,
+    ];
+
+    /// Whether it is of a pipeline that computes nothing, and hands on what others do.
+    pub const fn hands_on(self) -> bool {
+        matches!(self, Self::LsuPipe | Self::AduPipe)
+    }
+
     /// Whether it is what the profiler's own rules promise: of several, which overlap, the largest counts.
     pub const fn is_estimate(self) -> bool {
         matches!(
@@ -239,6 +260,10 @@ counters! {
     LsuPipe,
     /// Instructions of the units for addresses that differ within a warp: indexed constants, jumps, barriers.
     AduPipe,
+    /// Cycles in which the units that compute were active, of all that the kernel took, by whichever of their kinds was most.
+    ArithmeticPipes,
+    /// Instructions that load and store, against the most that SMs hand on in the kernel's time.
+    LoadStoreRequests,
     /// Cycles in which the cache of indexed constants answered.
     ConstantCache,
     /// What it was asked for: one request for each place that a warp reads at.

@@ -38,6 +38,7 @@ pub(super) const ALONE: &[(EntityKind, &[&str])] = &[
             "dropped_event_count",
             "unread_row_count",
             "untimed_launch_count",
+            "uncounted_launch_count",
             "unusable_gpu_row_count",
             "lacks_gpu_work",
             "is_file_damaged",
@@ -154,10 +155,19 @@ pub(super) const LAUNCH_SHAPE: &[Fact] = &[
     ),
     fact(
         "limit",
-        Choice(&["compute", "device_memory", "l2_cache", "l1_cache", "host_memory", "latency", "balanced"]),
+        Choice(&[
+            "compute",
+            "device_memory",
+            "l2_cache",
+            "l1_cache",
+            "load_store",
+            "host_memory",
+            "latency",
+            "balanced",
+        ]),
         KernelProfile,
         Incomparable,
-        "The part of the GPU that it uses most; latency where it uses neither the SMs nor memory at 60 % of their peak, and the host's memory where it waits for memory then and moves more of that than of device memory. Balanced where it uses SMs and memory alike, and neither at 80 %: then none of them is the limit.",
+        "The part of the GPU that it uses most; latency where it uses neither the SMs nor memory at 60 % of their peak, and the host's memory where it waits for memory then and moves more of that than of device memory. Balanced where it uses SMs and memory alike, and neither at 80 %: then none of them is the limit. Instructions that load and store (load_store) where they are what both throughputs count: these are one counter then, and neither arithmetic nor data that is moved is at that share.",
     ),
     fact(
         "busiest_pipe",
@@ -169,7 +179,11 @@ pub(super) const LAUNCH_SHAPE: &[Fact] = &[
     share("busiest_pipe_share", "How much of what that pipeline can do it uses."),
     share(
         "arithmetic_pipe_share",
-        "The part of the kernel's time in which the busiest of the pipelines that compute was active: any but those of memory instructions and of addresses.",
+        "The part of the kernel's time in which the busiest of the pipelines that compute was active: any but those of memory instructions and of addresses. Where pipelines were not collected, its arithmetic in fp32 or fp64 against the peak rate, which is no more.",
+    ),
+    share(
+        "work_floor_share",
+        "The part of its time that its work would still take at the least if nothing were waited for: its arithmetic at full speed, or its traffic of device memory, whichever takes longer. Where one of them was not collected, the other alone, so that it may be more; absent without both.",
     ),
     share("constant_cache_share", "Cycles in which the cache of indexed constants answers, of all."),
     count(

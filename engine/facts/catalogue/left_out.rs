@@ -22,6 +22,13 @@ pub(super) const LEFT_OUT: &[Fact] = &[
         "Launches that Nsight Compute profiled, and whose page does not tell how long they took, or not in a number that can be: their time is in no sum. Absent when none.",
     ),
     fact(
+        "uncounted_launch_count",
+        Int,
+        Report,
+        Extensive,
+        "Launches of which Nsight Compute was asked for counters of the hardware, and has none to print: the GPU's counters could not be read. Absent when none.",
+    ),
+    fact(
         "truncated_name_count",
         Int,
         Report,

@@ -92,9 +92,6 @@ const PIPES: [(Counter, &str); 7] = [
     (Counter::LsuPipe, "lsu"),
     (Counter::AduPipe, "adu"),
 ];
-/// Those that compute nothing: they hand on what others do.
-const HANDING: [Counter; 2] = [Counter::LsuPipe, Counter::AduPipe];
-
 const SECTOR_BYTES: f64 = 32.0;
 /// From here on a part of the GPU counts as used much.
 const MUCH: f64 = 0.6;
@@ -102,6 +99,10 @@ const MUCH: f64 = 0.6;
 const NEAR_PEAK: f64 = 0.8;
 /// Parts whose use differs by less are used alike, as Nsight Compute draws the line.
 const ALIKE: f64 = 0.1;
+/// Throughputs that differ by less are one counter: a page prints hundredths of a percent.
+const ONE_COUNTER: f64 = 1.01e-4;
+/// What two counters of one launch may differ by, as they are collected in runs of their own.
+const RUNS_APART: f64 = 0.01;
 /// From here on warps mostly wait for one thing.
 const MOST_WAITING: f64 = 0.5;
 const WARP_THREADS: f64 = 32.0;
@@ -132,10 +133,10 @@ pub(super) fn set_profile(facts: &mut Entity, profile: &KernelProfile) {
     set_memory(facts, profile);
     set_excess(facts, counters);
     set_stalls(facts, profile);
-    facts.set_some("limit", limit(counters, waits_for_host(facts)));
     set_limiter(facts, profile);
-    set_pipes(facts, counters);
     set_roofline(facts, counters);
+    set_pipes(facts, counters);
+    facts.set_some("limit", limit(counters, waits_for_host(facts), is_load_store(facts, counters)));
 }
 
 fn set_memory(facts: &mut Entity, profile: &KernelProfile) {
@@ -187,12 +188,36 @@ fn waits_for_host(facts: &Entity) -> bool {
     waits && bytes.is_some_and(|(host, device)| host > device)
 }
 
+/// Whether both throughputs are one counter, that of instructions that load and store: it is a part of each. Where it was not
+/// collected by itself, nothing else that is known may be as busy, and the unit of the L1 cache, which takes them, must be.
+fn is_load_store(facts: &Entity, counters: &Counters) -> bool {
+    let Some((compute, memory)) = counters.get(Counter::Compute).zip(counters.get(Counter::Memory)) else {
+        return false;
+    };
+    let is_alike = |share: f64, by: f64| (share - memory).abs() < by;
+    if !is_alike(compute, ONE_COUNTER) {
+        return false;
+    }
+    if let Some(own) = counters.get(Counter::LoadStoreRequests) {
+        return is_alike(own, ONE_COUNTER);
+    }
+    let active = facts.number("sm_active_share").unwrap_or(1.0);
+    let issue = counters.get(Counter::Issue).map(|share| share * active);
+    let of_sms = [facts.number("arithmetic_pipe_share"), issue, counters.get(Counter::ConstantCache)];
+    let of_memory = [Counter::Dram, Counter::L2].map(|counter| counters.get(counter));
+    let is_other = of_sms.into_iter().chain(of_memory).flatten().any(|share| is_alike(share, RUNS_APART));
+    !is_other && counters.get(Counter::L1).is_some_and(|share| share >= memory - RUNS_APART)
+}
+
 /// The part of the GPU that is used most; latency where none is used much, as Nsight Compute draws the line.
-fn limit(counters: &Counters, waits_for_host: bool) -> Option<&'static str> {
+fn limit(counters: &Counters, waits_for_host: bool, is_load_store: bool) -> Option<&'static str> {
     let (compute, memory) = counters.get(Counter::Compute).zip(counters.get(Counter::Memory))?;
     let most = compute.max(memory);
     if most < MUCH {
         return Some(if waits_for_host { "host_memory" } else { "latency" });
+    }
+    if is_load_store {
+        return Some("load_store");
     }
     if most < NEAR_PEAK && (compute - memory).abs() < ALIKE {
         return Some("balanced");
@@ -221,10 +246,21 @@ fn set_pipes(facts: &mut Entity, counters: &Counters) {
     let active = counters.get(Counter::SmActiveCycles).zip(counters.get(Counter::ElapsedCycles));
     let active = active.filter(|(_, all)| *all > 0.0).map(|(active, all)| share_of(active, all));
     facts.set_some("sm_active_share", active);
-    let computing = PIPES.into_iter().filter(|(counter, _)| !HANDING.contains(counter));
+    let computing = PIPES.into_iter().filter(|(counter, _)| !counter.hands_on());
     let computing = computing.filter_map(|(counter, _)| counters.get(counter)).reduce(f64::max);
-    // Pipelines are counted against the cycles in which an SM has a warp.
-    facts.set_some("arithmetic_pipe_share", computing.map(|share| (share * active.unwrap_or(1.0)).min(1.0)));
+    // Most pipelines are counted against the cycles in which an SM has a warp.
+    let of_active = computing.map(|share| share * active.unwrap_or(1.0));
+    let of_all = counters.get(Counter::ArithmeticPipes);
+    let of_peak = || larger(facts.number("fp32_peak_share"), facts.number("fp64_peak_share"));
+    let arithmetic = larger(of_active, of_all).or_else(of_peak).map(|share| share.min(1.0));
+    let dram = counters.get(Counter::Dram).map(|share| share.min(1.0));
+    facts.set_some("work_floor_share", larger(dram, arithmetic));
+    facts.set_some("arithmetic_pipe_share", arithmetic);
+}
+
+/// Of what is known.
+fn larger(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    one.into_iter().chain(other).reduce(f64::max)
 }
 
 /// Where it stands under the roofline of plain arithmetic: what it computes of the peak, and how much for each byte of device memory.

@@ -64,6 +64,8 @@ const SCOPE: &str = r"\b\w+::";
 const OF_VECTOR: &str = r"(?i)gemv";
 /// Names of functions that tell nothing by themselves: what they do is in the scopes before them (`internal::gemvx::kernel`).
 const NAMELESS: &str = r"(?i)^(device_?)?kernel\d*$";
+/// What only sums up, or spreads, what a product left (`_finalize_matmul_scatter_bf16` of Triton's kernels).
+const FINISHING: &str = r"(?i)^_*finali[sz]e|split_?k_?reduc|reduce_?split_?k";
 /// What changes tensors for a convolution by Winograd's method, and back: the product lies between these.
 const WINOGRAD_TRANSFORM: &str = r"winograd(Forward|Backward|Wgrad)(Data|Filter|Output|Delta)\d|generateWinogradTiles";
 const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTransform|nchwAddPadding";
@@ -140,6 +142,7 @@ pub(super) struct Patterns {
     experts: Regex,
     matrix: Regex,
     winograd_transform: Regex,
+    finishing: Regex,
     scope: Regex,
     nameless: Regex,
     tensor_copy: Regex,
@@ -173,6 +176,7 @@ impl Patterns {
             experts: compiled(EXPERTS)?,
             matrix: compiled(MATRIX)?,
             winograd_transform: compiled(WINOGRAD_TRANSFORM)?,
+            finishing: compiled(FINISHING)?,
             scope: compiled(SCOPE)?,
             nameless: compiled(NAMELESS)?,
             tensor_copy: compiled(TENSOR_COPY)?,
@@ -210,7 +214,8 @@ impl Patterns {
 
     pub(super) fn traits(&self, short: &str, full: &str) -> Traits {
         let is_matrix_product = (self.matrix.is_match(short) || self.matrix.is_match(&self.unscoped(short, full)))
-            && !self.winograd_transform.is_match(short);
+            && !self.winograd_transform.is_match(short)
+            && !self.finishing.is_match(short);
         // Some short names tell nothing (`Kernel2` of CUTLASS).
         let told =
             |name: &str| self.precisions.iter().find(|(pattern, _)| pattern.is_match(name)).map(|(_, name)| *name);

@@ -90,6 +90,9 @@ fn names_tell() {
     assert_eq!(of("reduce_half_kernel").precision, None);
     assert_eq!(of("volta_scudnn_128x64_relu_interior_nn_v1").precision, Some("fp32"));
     assert_eq!(of("_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1").precision, Some("bf16"));
+    for finishing in ["_finalize_matmul_scatter_bf16", "gemm_splitk_reduce_kernel"] {
+        assert!(!of(finishing).is_matrix_product, "{finishing}");
+    }
 }
 
 #[test]

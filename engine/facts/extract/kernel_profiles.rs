@@ -50,6 +50,7 @@ pub fn extract_profiles(profiles: &KernelProfiles) -> Facts {
     }
     facts_of_run.set_some("unread_row_count", some(profiles.beyond_limit_count));
     facts_of_run.set_some("untimed_launch_count", some(profiles.untimed_launch_count));
+    facts_of_run.set_some("uncounted_launch_count", some(profiles.uncounted_launch_count));
     if profiles.is_cut {
         facts_of_run.set("is_file_damaged", true);
     }

@@ -44,15 +44,25 @@ pub(super) const METRICS: &[(&str, Counter)] = &[
     ("derived__local_spilling_requests", Counter::SpillRequests),
     ("sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_active", Counter::Fp64Pipe),
     ("sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active", Counter::Fp64Pipe),
+    ("sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_elapsed", Counter::Fp64Pipe),
+    ("sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_elapsed", Counter::Fp64Pipe),
     ("sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active", Counter::FmaPipe),
     ("sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active", Counter::FmaPipe),
+    ("sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed", Counter::FmaPipe),
+    ("sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_elapsed", Counter::FmaPipe),
     ("sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_active", Counter::AluPipe),
     ("sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active", Counter::AluPipe),
+    ("sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_elapsed", Counter::AluPipe),
+    ("sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_elapsed", Counter::AluPipe),
     ("sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active", Counter::XuPipe),
+    ("sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed", Counter::XuPipe),
     ("sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active", Counter::LsuPipe),
+    ("sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_elapsed", Counter::LsuPipe),
     ("sm__inst_executed_pipe_adu.avg.pct_of_peak_sustained_active", Counter::AduPipe),
+    ("sm__inst_executed_pipe_adu.avg.pct_of_peak_sustained_elapsed", Counter::AduPipe),
     ("idc__request_cycles_active.avg.pct_of_peak_sustained_elapsed", Counter::ConstantCache),
     ("idc__requests.sum", Counter::ConstantRequests),
+    ("l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed", Counter::LoadStoreRequests),
     ("smsp__inst_executed.sum", Counter::Instructions),
     ("smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed", Counter::Fp32Adds),
     ("smsp__sass_thread_inst_executed_op_fmul_pred_on.sum.per_cycle_elapsed", Counter::Fp32Multiplies),
@@ -73,6 +83,21 @@ pub(super) const METRICS: &[(&str, Counter)] = &[
     ("smsp__thread_inst_executed_pred_on_per_inst_executed.ratio", Counter::EnabledThreads),
     ("smsp__average_warp_latency_per_inst_issued.ratio", Counter::WarpLatency),
 ];
+
+/// The metrics of units that compute, against all cycles of the kernel: what they leave is not theirs. Several of one generation are
+/// there at once.
+const ARITHMETIC: &[&str] = &[
+    "sm__pipe_fma_cycles_active",
+    "sm__pipe_alu_cycles_active",
+    "sm__pipe_fp64_cycles_active",
+    "sm__pipe_tensor_cycles_active",
+    "sm__pipe_tensor_op_hmma_cycles_active",
+    "sm__pipe_tensor_op_imma_cycles_active",
+    "sm__pipe_tensor_op_dmma_cycles_active",
+    "sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active",
+    "sm__inst_executed_pipe_xu",
+];
+const OF_ALL_CYCLES: &str = ".avg.pct_of_peak_sustained_elapsed";
 
 /// The metrics of the tensor cores: generations and data types have their own, and what one leaves out another counts.
 pub(super) const TENSOR_METRICS: &[&str] = &[
@@ -229,13 +254,20 @@ pub(super) const fn kind(counter: Counter) -> Kind {
         | Counter::XuPipe
         | Counter::LsuPipe
         | Counter::AduPipe
+        | Counter::ArithmeticPipes
+        | Counter::LoadStoreRequests
         | Counter::ConstantCache => Kind::Share,
         _ => Kind::Count,
     }
 }
 
-/// The counter of a column of the page `raw`.
-pub(super) fn of_metric(name: &str) -> Option<Counter> {
+/// The counters of a column of the page `raw`.
+pub(super) fn of_column(name: &str) -> impl Iterator<Item = Counter> {
+    let is_arithmetic = name.strip_suffix(OF_ALL_CYCLES).is_some_and(|metric| ARITHMETIC.contains(&metric));
+    of_metric(name).into_iter().chain(is_arithmetic.then_some(Counter::ArithmeticPipes))
+}
+
+fn of_metric(name: &str) -> Option<Counter> {
     let stall = name.strip_prefix("smsp__average_warps_issue_stalled_");
     match stall.and_then(|rest| rest.strip_suffix("_per_issue_active.ratio")) {
         Some(reason) => STALLS.iter().find(|(known, _)| *known == reason).map(|(_, counter)| *counter),

@@ -245,6 +245,8 @@ impl Groups {
         let ns = ns.filter(|_| total_ns.is_some());
         self.total_ns = total_ns.unwrap_or(self.total_ns);
         self.profiles.untimed_launch_count += u64::from(ns.is_none());
+        let is_counted = Counter::OF_HARDWARE.iter().any(|counter| launch.counters.get(*counter).is_some());
+        self.profiles.uncounted_launch_count += u64::from(launch.lacks_counters && !is_counted);
         if let Some(kernel) = kernels.get_mut(index) {
             add_to(kernel, launch, ns);
         }

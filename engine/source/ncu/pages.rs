@@ -12,6 +12,11 @@ use crate::timeline::{Counter, Counters, Page};
 /// No launch has more blocks, nor a block more threads.
 const MAX_SIZE: f64 = 1e15;
 
+/// How metrics are called that are worked out of counters of the SMs.
+const DERIVED: &str = "derived__sm";
+/// What is printed in place of a metric that was asked for and not got; the first with a mark before it, in some versions.
+const NOT_GOT: [&str; 3] = ["n/a", "(!) n/a", "no data"];
+
 /// What stands where in a row.
 #[derive(Debug)]
 pub(super) struct Columns {
@@ -37,6 +42,8 @@ struct Sizes {
 enum Cells {
     Raw {
         counters: Vec<(usize, Counter)>,
+        /// Columns that are worked out of counters of the SMs.
+        derived: Vec<usize>,
         device_name: Option<usize>,
         /// The units of these columns, once their row was read: a row may have a million others.
         units: Option<Vec<String>>,
@@ -69,6 +76,8 @@ pub(super) struct Launch {
     pub(super) grid_blocks: i64,
     pub(super) block_threads: i64,
     pub(super) counters: Counters,
+    /// Whether a counter was asked for and not got.
+    pub(super) lacks_counters: bool,
 }
 
 /// A row.
@@ -109,8 +118,9 @@ impl Columns {
                     .iter()
                     .enumerate()
                     .filter(|(index, name)| find(name.trim()) == Some(*index))
-                    .filter_map(|(index, name)| Some((index, counters::of_metric(name.trim())?)))
+                    .flat_map(|(index, name)| counters::of_column(name.trim()).map(move |counter| (index, counter)))
                     .collect(),
+                derived: (0..header.len()).filter(|at| header[*at].trim().starts_with(DERIVED)).collect(),
                 device_name: find("device__attribute_display_name"),
                 units: None,
             },
@@ -224,21 +234,25 @@ impl Columns {
             ..Launch::default()
         };
         match &self.cells {
-            Cells::Raw { counters, device_name, units } => {
+            Cells::Raw { counters, derived, device_name, units } => {
+                let is_missing = |at: &usize| row.get(*at).is_some_and(is_not_got);
+                launch.lacks_counters = derived.iter().chain(counters.iter().map(|(at, _)| at)).any(is_missing);
                 launch.device_name = device_name.and_then(|at| row.get(at)).map(str::to_owned);
                 let units = units.iter().flatten().map(String::as_str).chain(std::iter::repeat(""));
                 for ((at, counter), unit) in counters.iter().zip(units) {
                     let known = launch.counters.get(*counter).is_some();
                     match row.get(*at).and_then(|text| value(text, unit, counters::kind(*counter))) {
-                        // Of the metrics of tensor cores the largest counts, of any other the first.
-                        Some(value) if *counter == Counter::TensorPipe => launch.counters.raise(*counter, value),
+                        // Of the metrics of tensor cores, and of all units that compute, the largest counts, of any other the first.
+                        Some(value) if matches!(counter, Counter::TensorPipe | Counter::ArithmeticPipes) => {
+                            launch.counters.raise(*counter, value);
+                        }
                         Some(value) if !known => launch.counters.set(*counter, value),
                         _ => {}
                     }
                 }
             }
             Cells::Details(details) => {
-                details.read(row, &mut launch.counters)?;
+                launch.lacks_counters = details.read(row, &mut launch.counters)?;
                 if self.sizes.is_none() {
                     details.read_sizes(row, &mut launch)?;
                 }
@@ -261,6 +275,7 @@ impl Launch {
         let durations = self.counters.get(Counter::Duration).zip(next.counters.get(Counter::Duration));
         let is_contradiction = durations.is_some_and(|(known, told)| known != told);
         self.counters.take(&next.counters);
+        self.lacks_counters |= next.lacks_counters;
         // A row tells one of them, or both as every row does.
         self.grid_blocks = self.grid_blocks.max(next.grid_blocks);
         self.block_threads = self.block_threads.max(next.block_threads);
@@ -280,12 +295,13 @@ impl Details {
         Some(())
     }
 
-    /// `None` for a row that ends before its value.
-    fn read(&self, row: &StringRecord, counters: &mut Counters) -> Option<()> {
+    /// Whether the row is of a counter that was not got; `None` for one that ends before its value.
+    fn read(&self, row: &StringRecord, counters: &mut Counters) -> Option<bool> {
         let cell = |at: Option<usize>| at.and_then(|at| row.get(at)).unwrap_or_default();
         let (section, name) = (row.get(self.section)?, row.get(self.name)?);
         let text = row.get(self.value)?;
-        if let Some(counter) = counters::of_row(section, name)
+        let counter = counters::of_row(section, name);
+        if let Some(counter) = counter
             && let Some(value) = value(text, cell(Some(self.unit)), counters::kind(counter))
         {
             counters.set(counter, value);
@@ -297,7 +313,7 @@ impl Details {
             estimate: plain(cell(self.estimate)).filter(|_| cell(self.estimate_kind) == "global"),
         };
         rule.read(counters);
-        Some(())
+        Some(counter.is_some() && is_not_got(text))
     }
 }
 
@@ -350,6 +366,10 @@ impl RuleRow<'_> {
         let percent = share.and_then(|(_, rest)| plain(rest.split('%').next()?));
         if let (Some((_, counter)), Some(percent)) = (known, percent) {
             counters.raise(*counter, percent * 0.01);
+            // Older versions count against the cycles in which an SM has a warp.
+            if self.description.contains("based on elapsed cycles") && !counter.hands_on() {
+                counters.raise(Counter::ArithmeticPipes, percent * 0.01);
+            }
         }
     }
 
@@ -369,6 +389,10 @@ impl RuleRow<'_> {
             }
         }
     }
+}
+
+fn is_not_got(text: &str) -> bool {
+    NOT_GOT.contains(&text.trim())
 }
 
 /// How many were too many, and of how many: `a total of 512 excessive sectors (40% of the total 1280 sectors)`.

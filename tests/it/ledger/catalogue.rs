@@ -96,6 +96,14 @@ fn untimed() -> Facts {
     Reading::default().facts(&path).unwrap()
 }
 
+/// The same of a GPU whose counters could not be read.
+fn uncounted() -> Facts {
+    let folder = temp::folder();
+    let path = folder.path().join("details.csv");
+    std::fs::write(&path, kernels::uncounted()).unwrap();
+    Reading::default().facts(&path).unwrap()
+}
+
 /// A recording with a page of Nsight Compute that is cut.
 fn profiled_in_part() -> Facts {
     let folder = temp::folder();
@@ -332,6 +340,7 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&throng()));
     set.extend(names_in(&profiled()));
     set.extend(names_in(&untimed()));
+    set.extend(names_in(&uncounted()));
     set.extend(names_in(&readers::ncu::facts(with_constants())));
     set.extend(names_in(&profiled_in_part()));
     set.extend(names_in(&on_many_gpus()));

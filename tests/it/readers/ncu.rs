@@ -4,7 +4,7 @@ use coldspot::analysis::{Part, Reading};
 use coldspot::facts::{Entity, EntityKind, Facts};
 
 use crate::support::formats::Printer;
-use crate::support::kernels::{TRANSPOSE, details, raw, transpose};
+use crate::support::kernels::{TRANSPOSE, details, raw, transpose, uncounted};
 use crate::support::{Scenario, SchemaVersion, sample_reports, temp};
 
 fn try_facts(text: impl AsRef<[u8]>) -> Result<Facts, String> {
@@ -87,6 +87,60 @@ fn reads_of_constants_are_told() {
     assert_eq!(numbers.map(|name| number(&facts, name)), [Some(0.72), Some(135e6), Some(34e6), Some(0.99)]);
     let shape = facts.of_kind(EntityKind::LaunchShape).next().unwrap().1;
     assert_eq!(shape.text("busiest_pipe"), Some("adu"));
+}
+
+fn limit(facts: &Facts) -> Option<String> {
+    facts.of_kind(EntityKind::LaunchShape).next().and_then(|(_, shape)| shape.text("limit")).map(str::to_owned)
+}
+
+/// What the page `raw` of old versions holds of a kernel that loads and stores much: pipelines against all cycles.
+const LOADING: &[(&str, &str, &str)] = &[
+    ("gpu__time_duration.sum", "us", "400"),
+    ("sm__throughput.avg.pct_of_peak_sustained_elapsed", "%", "64.832938"),
+    ("gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", "%", "64.832938"),
+    ("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "%", "8.0"),
+    ("l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed", "%", "64.832938"),
+    ("sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_elapsed", "%", "64.832938"),
+    ("sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_elapsed", "%", "5.5"),
+    ("sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed", "%", "20.0"),
+    ("sm__cycles_active.avg", "cycle", "4"),
+    ("sm__cycles_elapsed.max", "cycle", "5"),
+];
+
+#[test]
+fn one_counter_in_both_throughputs_is_loads_and_stores() {
+    let page = raw(&[("blocked(int)", "(64, 1, 1)", "(512, 1, 1)", LOADING)]);
+    let facts = self::facts(&page);
+    assert_eq!(limit(&facts).as_deref(), Some("load_store"));
+    // Nothing of what is counted against all cycles is taken for what is counted against those with a warp.
+    assert_eq!(["arithmetic_pipe_share", "work_floor_share"].map(|name| number(&facts, name)), [Some(0.2); 2]);
+    let review = Printer::new().markdown(&facts, "kernels.csv").unwrap();
+    assert!(review.contains("Up to 320 µs, 80 % of the window"), "{review}");
+    let requests = "l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed";
+    let apart = page.replace(requests, "another").replace("\"64.832938\",\"8.0\"", "\"64.9\",\"8.0\"");
+    assert_eq!(limit(&self::facts(apart)).as_deref(), Some("balanced"));
+    // As the page `details` has it: without that counter, where only the unit of the L1 cache is as busy.
+    let row = |name: &str, value: &str| format!("\"GPU Speed Of Light Throughput\",\"{name}\",\"%\",\"{value}\",\n");
+    let with_l1 = |l1: &str| {
+        let page = details().replace("\"80.37\"", "\"62.00\"").replace("\"6.00\"", "\"62.00\"");
+        let page = page.replace("L2 Cache Throughput", "L1/TEX Cache Throughput");
+        let told = row("L1/TEX Cache Throughput", "62.00");
+        assert!(page.contains(&told), "{page}");
+        page.replace(&told, &row("L1/TEX Cache Throughput", l1))
+    };
+    assert_eq!(limit(&self::facts(with_l1("70.00"))).as_deref(), Some("load_store"));
+    assert_eq!(limit(&self::facts(with_l1("50.00"))).as_deref(), Some("balanced"));
+}
+
+#[test]
+fn counters_that_were_asked_for_and_not_got_are_not_to_be_printed_again() {
+    let facts = facts(uncounted());
+    assert_eq!(run(&facts, "uncounted_launch_count"), Some(1));
+    let review = Printer::new().markdown(&facts, "kernels.csv").unwrap();
+    assert!(review.contains("asked for the GPU's counters and got none"), "{review}");
+    assert!(!review.contains("--page raw"), "{review}");
+    let one = self::facts(details().replace("\"ms\",\"1.06\"", "\"ms\",\"n/a\""));
+    assert_eq!(run(&one, "uncounted_launch_count"), None, "others are there");
 }
 
 #[test]
