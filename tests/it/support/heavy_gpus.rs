@@ -15,18 +15,10 @@ pub const CASES: &[(&str, Make)] = &[
     ("call-names-of-gpus", call_names_of_gpus),
     ("waits-in-ranges-of-gpus", waits_in_ranges_of_gpus),
     ("waits-in-waits-of-gpus", waits_in_waits_of_gpus),
-    ("copies-without-calls", copies_without_calls),
 ];
 
 fn run(path: &Path, sql: &str) {
     Connection::open(path).unwrap().execute_batch(sql).unwrap();
-}
-
-/// Copies that no call asked for, six of them for each row, which take few bytes each; the GPU is idle before each.
-fn copies_without_calls(path: &Path, rows: i64) {
-    let copies = "CUPTI_ACTIVITY_KIND_MEMCPY n * 20, n * 20 + 5, NULL, 0, 1, 7, NULL, 1, 1, 0, 2";
-    write(path, 6 * rows, &[copies]);
-    more(path, 1, &[&KERNELS.replace("n * 100000", "n")]);
 }
 
 /// Names of kernels that changes of a replay have something to change of.
