@@ -54,7 +54,8 @@ pub(super) fn computing_behind(
     let device =
         devices.iter().find(|device| finding.subject.device.as_ref().is_some_and(|own| own.entity == device.entity));
     let before_ns = device.and_then(|device| device.phase.as_ref()?.longer_before_ns(device.window_ns));
-    match before_ns.filter(|_| !findings.iter().any(Finding::tells_before)) {
+    match before_ns.filter(|_| !findings.iter().any(|finding| finding.tells_before() || finding.looks_before_steady()))
+    {
         Some(before_ns) => words.own(&format!(" ({} come before it, once)", duration(before_ns))),
         None => words,
     }

@@ -240,9 +240,8 @@ fn of_kernels(facts: &Facts, devices: &[DeviceReview], findings: &[Finding]) -> 
 }
 
 /// What to do where the GPU's counters could not be read.
-const COUNTERS_WITHHELD: &str = "Nsight Compute asked for the GPU's counters and got none: printing or profiling them once more gives no other. Let the \
-     driver allow them (run `ncu` as administrator, or set `NVreg_RestrictProfilingToAdminUsers=0`; `ERR_NVGPUCTRPERM`), end other \
-     profilers of this GPU, and look whether the driver, or the virtual machine, lets them be read at all.";
+const COUNTERS_WITHHELD: &str = "Nsight Compute asked for the GPU's counters and got none, so that no other page holds more. Profile again where they can be \
+     read: as administrator, or with a driver that allows it (`ERR_NVGPUCTRPERM`), and without another profiler of this GPU.";
 
 /// Whether the GPU's counters were asked for of each launch, and are known of none.
 fn is_uncounted(facts: &Facts) -> bool {

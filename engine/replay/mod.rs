@@ -32,8 +32,8 @@ use crate::timeline::Timeline;
 pub use change::{Change, PieceLoop, SORTING, gathers};
 pub use gains::{Gain, InTurn, Kept, Replay};
 pub use most::spread;
-pub use name_marks::NameMarks;
-pub use setting::{MANY_TENSORS, MANY_TENSORS_BLOCKS};
+pub use name_marks::{MANY_TENSORS, NameMarks};
+pub use setting::MANY_TENSORS_BLOCKS;
 pub use typical::Alike;
 
 /// The fact of a device that holds what a step of the part played again takes: what gains are told of.

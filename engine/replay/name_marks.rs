@@ -1,8 +1,8 @@
 //! What replays ask of the names of kernels beyond their roles: each name is searched once for a recording, however often it is launched
 //! and played again.
 
-use super::MANY_TENSORS;
-
+/// In the names of kernels that PyTorch launches for a list of tensors.
+pub const MANY_TENSORS: &str = "multi_tensor_apply";
 /// In the names of kernels that sort.
 const SORTS: [&str; 6] = [
     "DeviceMergeSort",

@@ -23,9 +23,7 @@ const FEW_BLOCKS_ON_SM: i64 = 2;
 /// Of so many waves, blocks of unlike length fill the last.
 const FEW_WAVES: f64 = 2.0;
 
-/// In the names of kernels that PyTorch launches for a list of tensors.
-pub const MANY_TENSORS: &str = "multi_tensor_apply";
-/// A launch of such a kernel with fewer blocks holds few tensors, or a rest of many: each tensor has a block at least, and PyTorch lists
+/// A launch of a kernel for a list of tensors with fewer blocks holds few tensors, or a rest of many: each tensor has a block at least, and PyTorch lists
 /// up to 110, 64, 48, 36 or 30 of them in one launch, for one to five lists that go together.
 pub const MANY_TENSORS_BLOCKS: i64 = 30;
 

@@ -365,6 +365,7 @@ fn every_fact_of_the_catalogue_is_set() {
         of_several_losses(),
         asked_copies(),
         gathered(),
+        trace::thinned_trace(20),
     ] {
         set.extend(names_in(&of_trace(&text)));
     }

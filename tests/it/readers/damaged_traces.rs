@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::cli::{Printed, coldspot_in};
 use crate::support::temp;
 use crate::support::trace::Spelling::Today;
-use crate::support::trace::{trace, with};
+use crate::support::trace::{thinned_trace, trace, with};
 
 const STEPS: i64 = 60;
 
@@ -81,7 +81,10 @@ fn a_cut_file_is_not_compared() {
         let gates = ["--fail-on", "high", "--budget", "window_time=+50%", "--format", "json", "--same-work"];
         let comparison = coldspot_in(folder.path(), &[&["compare", base, head], gates.as_slice()].concat()).json();
         let says = comparison["verdict"]["plain"].as_str().unwrap();
-        assert!(says.starts_with(&format!("Not comparable: a file of the {side} is damaged")), "{says}");
+        assert!(
+            says.starts_with(&format!("Not comparable: a part of what ran is not in a file of the {side}")),
+            "{says}"
+        );
         let gates = comparison["gates"].as_array().unwrap();
         let outcomes: Vec<_> = gates.iter().map(|gate| gate["outcome"].as_str().unwrap()).collect();
         assert_eq!(outcomes, ["unknown", is_new, "unknown"], "{gates:?}");
@@ -365,4 +368,15 @@ fn work_of_another_phase_is_told_and_leaves_gates_open() {
         let review = review_of("trace.json", text.as_bytes(), &["--budget", "device.idle_share<=1"]);
         assert_eq!(review["gates"][0]["outcome"], "unknown", "{phase}: {}", review["verdict"]["plain"]);
     }
+}
+
+#[test]
+fn a_thinned_trace_is_judged_by_no_rule_on_its_gpus() {
+    let review = review_of("thinned.json", thinned_trace(20).as_bytes(), &[]);
+    let rules = || review["findings"].as_array().unwrap().iter().map(|finding| finding["rule"].as_str().unwrap());
+    assert_eq!(rules().collect::<Vec<_>>(), ["events-lost"], "{review:#}");
+    assert!(review.to_string().contains("The trace was thinned out: most of what ran is not in it"), "{review:#}");
+    // Of a whole one all operators have the numbers of others beside them.
+    let whole = review_of("whole.json", thinned_trace(1).as_bytes(), &[]);
+    assert!(!whole.to_string().contains("thinned out"));
 }

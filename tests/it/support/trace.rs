@@ -408,3 +408,17 @@ pub fn tuned_trace(passes: u32, of_new_sizes: u32, is_marked: bool) -> String {
 
 const FORWARD: &str = "aten::cudnn_convolution";
 const BACKWARD: &str = "aten::convolution_backward";
+
+/// A trace on an A100 of which somebody kept some operators, each with its launch and kernel: by their numbers, one of `of`.
+pub fn thinned_trace(of: u32) -> String {
+    let mut events = EventsOfA100::default();
+    for kept in 0..220 {
+        let (at, id, correlation) = (1_000.0 + 500.0 * f64::from(kept), 10 + of * kept, 100 + 7 * of * kept);
+        events.event("cpu_op", "aten::mul", 99, at, 20.0, &format!(r#""External id":{id}"#));
+        let args = format!(r#""External id":{id},"correlation":{correlation}"#);
+        events.event("cuda_runtime", "cudaLaunchKernel", 99, at + 5.0, 5.0, &args);
+        let args = format!(r#"{args},"device":0,"stream":7,"grid":[4096,1,1],"block":[256,1,1]"#);
+        events.event("kernel", "vectorized_elementwise_kernel", 7, at + 12.0, 40.0, &args);
+    }
+    events.text()
+}
