@@ -255,7 +255,7 @@ pub(super) const RUN: &[Fact] = &[
         "numbered_operator_count",
         Int,
         Report,
-        Incomparable,
+        Extensive,
         "Operators that ran from the first to the last of a trace of the PyTorch Profiler, by the numbers that the profiler gave them (`External id`), where somebody thinned the trace out to make a small one: fewer than four of five of its operators have the next number of another, and fewer than one in a hundred of the numbers of calls and GPU work (`correlation`) is there. Absent of all other traces.",
     ),
     fact(
