@@ -1,6 +1,6 @@
 //! What a verdict says of a capture that is a cold start.
 
-use super::phrase::{WORTH_SHARE, computing, lower_first, within};
+use super::phrase::{WORTH_SHARE, computing, device_of, lower_first, within};
 use super::{DeviceReview, Finding, Gain};
 use crate::ledger::Account;
 use crate::ledger::accounts::Scaling;
@@ -26,10 +26,7 @@ pub(super) fn cold(
     let is_first_use = |gain: &Gain| Account::parse(&gain.account).is_none_or(|of| of.scaling() == Scaling::OneTime);
     // Beside next to no computing it is start-up, whatever account it stands in.
     let is_of_passes = |finding: &Finding, gain: &Gain| {
-        let device = devices
-            .iter()
-            .find(|device| finding.subject.device.as_ref().is_some_and(|own| own.entity == device.entity));
-        device.is_none_or(|device| gain.recoverable_ns / MOST_TIMES <= device.compute_ns)
+        device_of(devices, finding).is_none_or(|device| gain.recoverable_ns / MOST_TIMES <= device.compute_ns)
     };
     let other = gained()
         .find(|(finding, gain)| !is_first_use(gain) && gain.share >= WORTH_SHARE && is_of_passes(finding, gain));

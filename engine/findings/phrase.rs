@@ -28,11 +28,15 @@ pub(super) fn lower_first(title: &str) -> String {
     }
 }
 
+/// The GPU that a finding is about; `None` where it is about none, or all.
+pub(super) fn device_of<'all>(devices: &'all [DeviceReview], finding: &Finding) -> Option<&'all DeviceReview> {
+    let own = finding.subject.device.as_ref()?;
+    devices.iter().find(|device| device.entity == own.entity)
+}
+
 /// How much of its window the GPU of a finding computes.
 pub(super) fn computing(words: Sentence, devices: &[DeviceReview], finding: &Finding) -> Sentence {
-    let device =
-        devices.iter().find(|device| finding.subject.device.as_ref().is_some_and(|own| own.entity == device.entity));
-    match device.or(devices.first().filter(|_| devices.len() == 1)) {
+    match device_of(devices, finding).or(devices.first().filter(|_| devices.len() == 1)) {
         Some(device) => words.sentence(&device.label).own(&format!(
             " computes {} of its {} {}",
             share(device.compute_ns, device),
@@ -51,9 +55,8 @@ pub(super) fn computing_behind(
     findings: &[Finding],
 ) -> Sentence {
     let words = computing(words, devices, finding);
-    let device =
-        devices.iter().find(|device| finding.subject.device.as_ref().is_some_and(|own| own.entity == device.entity));
-    let before_ns = device.and_then(|device| device.phase.as_ref()?.longer_before_ns(device.window_ns));
+    let before_ns =
+        device_of(devices, finding).and_then(|device| device.phase.as_ref()?.longer_before_ns(device.window_ns));
     match before_ns.filter(|_| !findings.iter().any(|finding| finding.tells_before() || finding.looks_before_steady()))
     {
         Some(before_ns) => words.own(&format!(" ({} come before it, once)", duration(before_ns))),

@@ -65,10 +65,10 @@ impl Holes {
     }
 }
 
-/// Of some holes that are not none.
-fn median(holes: &mut [i64]) -> i64 {
-    let middle = holes.len() / 2;
-    *holes.select_nth_unstable(middle).1
+/// Of some lengths that are not none.
+pub(super) fn median(lengths: &mut [i64]) -> i64 {
+    let middle = lengths.len() / 2;
+    *lengths.select_nth_unstable(middle).1
 }
 
 fn usual_of(mut holes: Vec<i64>) -> i64 {

@@ -3,8 +3,10 @@
 use foldhash::{HashMap, HashSet};
 
 use super::activity::Activity;
+use super::dispatch::median;
 use crate::timeline::columns::OverheadKind;
 use crate::timeline::interval::Interval;
+use crate::timeline::names::Told;
 use crate::timeline::union::Union;
 use crate::timeline::{NONE, NameId, Timeline};
 
@@ -45,10 +47,11 @@ pub(super) fn mark(timeline: &Timeline, by_thread: &[Vec<u32>], activity: &mut [
 fn at_work(timeline: &Timeline, by_thread: &[Vec<u32>]) -> HashMap<u32, Vec<Interval>> {
     let overheads = &timeline.overheads;
     let mut of_process: HashMap<u32, Vec<Interval>> = HashMap::default();
+    let mut hands_over = Told::new(&timeline.names, |name| name.contains(HANDS_OVER));
     let rows = overheads.times.iter().zip(&overheads.kind).zip(&overheads.thread).zip(&overheads.name);
     for (((times, kind), thread), name) in rows {
         let is_own = *thread != NONE && by_thread.get(*thread as usize).is_none_or(Vec::is_empty);
-        if is_own && *kind == OverheadKind::Profiler && timeline.name(*name).contains(HANDS_OVER) {
+        if is_own && *kind == OverheadKind::Profiler && hands_over.of(*name) {
             let part = Interval::new(times.start, times.end.saturating_add(NEAR_NS));
             of_process.entry(timeline.process_of(*thread)).or_default().push(part);
         }
@@ -67,11 +70,7 @@ fn usual_ns(timeline: &Timeline, names: HashSet<NameId>) -> HashMap<NameId, i64>
             lengths.entry(*name).or_default().push(call.len_ns());
         }
     }
-    let median = |(name, mut lengths): (NameId, Vec<i64>)| {
-        let middle = lengths.len() / 2;
-        (name, *lengths.select_nth_unstable(middle).1)
-    };
-    lengths.into_iter().map(median).collect()
+    lengths.into_iter().map(|(name, mut lengths)| (name, median(&mut lengths))).collect()
 }
 
 #[cfg(test)]

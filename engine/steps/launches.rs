@@ -84,11 +84,9 @@ impl Symbols {
         Self { of: HashMap::default(), of_shapes: vec![None; timeline.kernels.shapes.len()], names: Vec::new() }
     }
 
-    /// Of an operation; [`NONE`] where it counts in no sequence.
-    fn of(&mut self, timeline: &Timeline, op: Op) -> u32 {
-        let is_kernel = matches!(op.kind, OpKind::Kernel | OpKind::Communication);
-        let shape = timeline.kernels.shape.get(op.index as usize).filter(|_| is_kernel).map(|shape| *shape as usize);
-        let known = shape.and_then(|shape| *self.of_shapes.get(shape)?);
+    /// Of an operation, with its shape; [`NONE`] where it counts in no sequence.
+    fn of(&mut self, timeline: &Timeline, op: Op, shape: u32) -> u32 {
+        let known = self.of_shapes.get(shape as usize).copied().flatten();
         if let Some((_, symbol)) = known.filter(|(kind, _)| *kind == op.kind) {
             return symbol;
         }
@@ -97,7 +95,7 @@ impl Symbols {
             self.names.push(name_of(timeline, op));
             self.names.len() as u32 - 1
         });
-        if let Some(known) = shape.and_then(|shape| self.of_shapes.get_mut(shape)) {
+        if let Some(known) = self.of_shapes.get_mut(shape as usize) {
             *known = Some((op.kind, symbol));
         }
         symbol
@@ -143,12 +141,10 @@ impl OfProcess {
                 }
                 _ => continue,
             };
-            let symbol = symbols.of(timeline, op);
+            let shape = shape_of(timeline, op);
+            let symbol = symbols.of(timeline, op, shape);
             let length_ns = u32::try_from(op.interval().len_ns()).unwrap_or(u32::MAX);
-            let is_named = matches!(op.kind, OpKind::Kernel | OpKind::Communication);
-            let shape = timeline.kernels.shape.get(op.index as usize).copied().filter(|_| is_named).unwrap_or(NONE);
-            let is_kernel = op.kind.is_kernel();
-            list.push(Launch { at, start: op.start, length_ns, symbol, shape, is_kernel });
+            list.push(Launch { at, start: op.start, length_ns, symbol, shape, is_kernel: op.kind.is_kernel() });
         }
         Self { process, list, uncalled, symbols, counts }
     }
@@ -273,6 +269,16 @@ fn launched_at(timeline: &Timeline, op: Op) -> Option<(i64, u32)> {
     let call = op.call(timeline)? as usize;
     let thread = timeline.api.thread.get(call).copied().unwrap_or(NONE);
     Some((timeline.api.times.get(call)?.start, process_of(timeline, thread)))
+}
+
+/// The index of a kernel's name, grid and block among all; [`NONE`] for all else.
+fn shape_of(timeline: &Timeline, op: Op) -> u32 {
+    match op.kind {
+        OpKind::Kernel | OpKind::Communication => {
+            timeline.kernels.shape.get(op.index as usize).copied().unwrap_or(NONE)
+        }
+        _ => NONE,
+    }
 }
 
 fn content(timeline: &Timeline, op: Op) -> Option<Content> {

@@ -205,20 +205,23 @@ enum Letters {
 }
 
 impl Letters {
-    /// The letter of each launch, where it counts, and the name of each letter.
-    fn of(self, launches: &Launches) -> (Vec<Option<usize>>, Vec<u32>) {
+    /// The letter of each launch, [`NONE`] where it does not count, and the name of each letter.
+    fn of(self, launches: &Launches) -> (Vec<u32>, Vec<u32>) {
+        let symbols = launches.all().iter().map(|launch| launch.symbol);
         if self == Self::Names {
-            return (launches.all().iter().map(symbol_of).collect(), launches.names.clone());
+            return (symbols.collect(), launches.names.clone());
         }
         let (mut known, mut names) = (HashMap::default(), Vec::new());
-        let letter = |launch: &Launch| {
-            let symbol = symbol_of(launch)?;
-            Some(*known.entry((symbol, launch.shape)).or_insert_with(|| {
-                names.push(launches.names.get(symbol).copied().unwrap_or(NONE));
-                names.len() - 1
-            }))
+        let letter = |(symbol, launch): (u32, &Launch)| {
+            if symbol == NONE {
+                return NONE;
+            }
+            *known.entry((symbol, launch.shape)).or_insert_with(|| {
+                names.push(launches.names.get(symbol as usize).copied().unwrap_or(NONE));
+                names.len() as u32 - 1
+            })
         };
-        (launches.all().iter().map(letter).collect(), names)
+        (symbols.zip(launches.all()).map(letter).collect(), names)
     }
 }
 
@@ -234,6 +237,8 @@ struct Text {
     letter_counts: Vec<u32>,
     /// How many kernels and graphs were launched before each place.
     kernel_counts: Vec<u32>,
+    /// The place of the first of them; before it all is set-up.
+    first_kernel: usize,
     /// What counts and is launched once: its places, in order, with how long it runs.
     once: Vec<(u32, i64)>,
 }
@@ -242,8 +247,8 @@ impl Text {
     fn new(launches: &Launches, letters: Letters) -> Self {
         let (letters, names) = letters.of(launches);
         let mut counts = vec![0_usize; names.len()];
-        for symbol in letters.iter().flatten() {
-            counts[*symbol] += 1;
+        for letter in letters.iter().filter(|letter| **letter != NONE) {
+            counts[*letter as usize] += 1;
         }
         let mut places: Vec<Vec<u32>> = counts.into_iter().map(Vec::with_capacity).collect();
         let mut sums = Vec::with_capacity(launches.all().len() + 1);
@@ -255,10 +260,10 @@ impl Text {
             letter_counts.push(letter_count);
             kernel_counts.push(kernel_count);
             kernel_count += u32::from(launch.is_kernel);
-            if let Some(symbol) = letter {
-                places[symbol].push(place);
+            if letter != NONE {
+                places[letter as usize].push(place);
                 letter_count += 1;
-                sum = sum.wrapping_add(scattered(symbol as u64));
+                sum = sum.wrapping_add(scattered(u64::from(letter)));
             }
         }
         let all = launches.all();
@@ -271,7 +276,8 @@ impl Text {
             sum_ns = sum_ns.saturating_add(*ns);
             *ns = sum_ns;
         }
-        Self { names, places, sums, letter_counts, kernel_counts, once }
+        let first_kernel = kernel_counts.partition_point(|count| *count == 0).saturating_sub(1);
+        Self { names, places, sums, letter_counts, kernel_counts, first_kernel, once }
     }
 
     fn find_loop(&self, launches: &Launches, symbol: usize) -> Option<Loop> {
@@ -292,8 +298,7 @@ impl Text {
         let kernel_count = self.kernel_counts[to] - self.kernel_counts[from];
         let once_ns = if last - first >= ROUNDS_BESIDE_ONCE { self.once_before_ns(places[first]) } else { 0 };
         // What is copied before the first kernel is set-up, as the weights of a model are.
-        let first_kernel = self.kernel_counts.partition_point(|count| *count == 0).saturating_sub(1);
-        let set_up_ns = launches.work_between(0, first_kernel.min(from));
+        let set_up_ns = launches.work_between(0, self.first_kernel.min(from));
         let all_ns = launches.all_work_ns() - once_ns.max(set_up_ns);
         let work_share = launches.work_between(from, to) as f64 / all_ns.max(1) as f64;
         if alike_count < MIN_STEP_COUNT
@@ -347,10 +352,6 @@ impl Text {
         }
         counts.values().copied().max().unwrap_or(0) as f64 / (places.len() - 1).max(1) as f64
     }
-}
-
-fn symbol_of(launch: &Launch) -> Option<usize> {
-    (launch.symbol != NONE).then_some(launch.symbol as usize)
 }
 
 /// A number that looks like chance (the finalizer of splitmix64).
