@@ -31,7 +31,7 @@ const LONG_PASS_NS: i64 = 100_000;
 /// One operation of a stream.
 #[derive(Debug, Clone, Copy)]
 pub struct Link {
-    /// What its name tells; of what an optimizer launches, [`Role::Compute`].
+    /// What its name tells; of what an optimizer launches, or adds up gradients, [`Role::Compute`].
     pub role: Role,
     /// The index of its name; [`crate::timeline::NONE`] of what is no kernel.
     pub name: u32,

@@ -12,7 +12,7 @@ use crate::timeline::api::{self, ApiClass, MemoryCall, memory_call};
 use crate::timeline::columns::{Direction, HostMemory, RangeKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
-use crate::timeline::{NONE, ThreadRanges};
+use crate::timeline::{ACCUMULATE_GRAD, NONE, ThreadRanges};
 
 /// Threads that are played again at most: each is held against all others where it was silent.
 const MAX_THREAD_COUNT: usize = 64;
@@ -60,6 +60,8 @@ pub(super) struct Call {
     pub(super) asks: bool,
     /// Whether it is made in a step of an optimizer, or while it clears gradients.
     pub(super) is_of_optimizer: bool,
+    /// Whether it is made while the gradient of one parameter is added up.
+    pub(super) is_of_gradient: bool,
     /// The first operation that it asked for, and how many.
     pub(super) first_op: u32,
     pub(super) op_count: u32,
@@ -159,6 +161,7 @@ impl Part {
         let is_at_work = |thread: &&u32| !only_asks(subject, calls_within(subject, **thread, host.whole()));
         let threads: Vec<u32> = threads.iter().filter(is_at_work).copied().collect();
         let is_optimizer = subject.timeline.labels_beginning(OPTIMIZER);
+        let is_of_gradient = subject.timeline.labels_beginning(ACCUMULATE_GRAD);
         let is_step = subject.timeline.labels_beginning(PROFILER_STEP);
         for thread in &threads {
             let first = part.calls.len();
@@ -168,7 +171,8 @@ impl Part {
             }
             part.note_blocked(subject, *thread, first);
             part.note_operators(subject, *thread, first);
-            part.note_optimizer(subject, &is_optimizer, *thread, first);
+            part.note_ranges(subject, &is_optimizer, (*thread, first), |call| call.is_of_optimizer = true);
+            part.note_ranges(subject, &is_of_gradient, (*thread, first), |call| call.is_of_gradient = true);
             part.note_profiler(subject, &is_step, *thread, first);
             part.threads.push(first..part.calls.len());
         }
@@ -213,6 +217,7 @@ impl Part {
                 brings_code: class == ApiClass::Load && api::brings_code(name_of(subject, *index)),
                 asks: class == ApiClass::Init && api::asks(name_of(subject, *index)),
                 is_of_optimizer: false,
+                is_of_gradient: false,
                 first_op: NONE,
                 op_count: 0,
             };
@@ -301,17 +306,23 @@ impl Part {
         }
     }
 
-    /// Which calls are an optimizer's, whose ranges have the labels that are told.
-    fn note_optimizer(&mut self, subject: &Subject<'_>, is_optimizer: &[bool], thread: u32, first: usize) {
+    /// Which calls a thread makes in ranges that have the labels that are told.
+    fn note_ranges(
+        &mut self,
+        subject: &Subject<'_>,
+        is_noted: &[bool],
+        (thread, first): (u32, usize),
+        note: impl Fn(&mut Call) + Copy,
+    ) {
         let Some(ranges) = subject.timeline.ranges.of_thread(thread) else { return };
-        let is_own = |label: u32| is_optimizer.get(label as usize) == Some(&true);
+        let is_own = |label: u32| is_noted.get(label as usize) == Some(&true);
         let own = ranges.times.iter().zip(&ranges.label).filter(|(_, label)| is_own(**label));
         let calls = &mut self.calls[first..];
         let mut next = 0;
         for (times, _) in own {
             next += calls[next..].partition_point(|call| call.start < times.start);
             let inside = calls[next..].partition_point(|call| call.start < times.end);
-            calls[next..next + inside].iter_mut().for_each(|call| call.is_of_optimizer = true);
+            calls[next..next + inside].iter_mut().for_each(note);
             next += inside;
         }
     }

@@ -58,6 +58,7 @@ mod tests {
             cpu_operators_ns: 0,
             long_operators_ns: 0,
             is_of_optimizer: false,
+            is_of_gradient: false,
             memory: None,
             brings_code: false,
             asks: false,

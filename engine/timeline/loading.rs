@@ -47,6 +47,8 @@ const WORKER_THREADS: [&str; 2] = ["pt_data_pin", "pt_data_worker"];
 
 /// How PyTorch begins the name of the range of an optimizer's step.
 pub const OPTIMIZER_STEP: &str = "Optimizer.step#";
+/// The node in which autograd adds the gradient of one parameter to what it holds, with the hooks that reduce it then.
+pub const ACCUMULATE_GRAD: &str = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad";
 /// How it begins the name of the range in which gradients are set to zero, or given up.
 pub const ZERO_GRAD: &str = "Optimizer.zero_grad#";
 /// What programs call the range of such a step, in small letters and without what joins words.
@@ -80,6 +82,17 @@ impl Timeline {
     /// call their own.
     pub fn optimizer_labels(&self) -> &[bool] {
         self.loading.optimizer_labels.get_or_init(|| self.find_optimizer_labels())
+    }
+
+    /// By index of the label, whether its ranges work on one parameter after the other: steps of an optimizer, and nodes that add up
+    /// gradients.
+    pub fn parameter_labels(&self) -> Vec<bool> {
+        let of_gradients = self.labels_beginning(ACCUMULATE_GRAD);
+        self.optimizer_labels()
+            .iter()
+            .zip(of_gradients)
+            .map(|(is_step, is_of_gradient)| *is_step || is_of_gradient)
+            .collect()
     }
 
     fn find_optimizer_labels(&self) -> Vec<bool> {

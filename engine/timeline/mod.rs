@@ -39,7 +39,7 @@ pub use columns::{ApiCalls, Copies, GpuOps, Graphs, Kernels, Memsets, Migrations
 pub use columns::{KernelShape, ThreadRanges, ThreadState, ThreadStates};
 pub use frames::{FrameTraits, TraitsOfFrames};
 pub use kernel_profiles::{Counter, Counters, KernelProfile, KernelProfiles, Page};
-pub use loading::{Loading, OPTIMIZER_STEP, ZERO_GRAD};
+pub use loading::{ACCUMULATE_GRAD, Loading, OPTIMIZER_STEP, ZERO_GRAD};
 pub use locations::{CallLocations, LocationCursor, SourceLocation};
 use names::Told;
 pub use names::{NameId, Names};

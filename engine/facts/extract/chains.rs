@@ -6,7 +6,7 @@ use foldhash::HashMap;
 
 use super::by_index::ByIndex;
 use super::kernel_names::Traits;
-use super::optimizer::Following;
+use super::optimizer::{Following, OptimizerSteps};
 use super::{Context, DeviceContext, operators};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
@@ -132,7 +132,8 @@ impl Stream {
 fn streams(context: &Context<'_>, device: &DeviceContext) -> ByIndex<Stream> {
     let timeline = context.timeline;
     let links = Links::new(context, device);
-    let mut optimizer = context.optimizer_steps().follow();
+    let parameters = OptimizerSteps::new(timeline, &timeline.parameter_labels());
+    let mut parameters = parameters.follow();
     let holds_operators = timeline.ranges.hold_operators();
     let new = |stream: u32| {
         let most = device.passed(context).stream(stream).count;
@@ -148,22 +149,22 @@ fn streams(context: &Context<'_>, device: &DeviceContext) -> ByIndex<Stream> {
         let stream = streams.of(index, || new(index));
         let link = links.of(op);
         let may_join = matches!(link.role, Role::Elementwise | Role::LoopingElementwise | Role::Join | Role::Reduction);
-        if link.is_pass || may_join && !optimizer.launched(timeline, op) {
+        if link.is_pass || may_join && !parameters.launched(timeline, op) {
             if let Some(last) = stream.last.take() {
-                stream.push(links.launched(&mut optimizer, last), last);
+                stream.push(links.launched(&mut parameters, last), last);
             }
             stream.push(link, op);
             stream.is_ended = false;
         } else if stream.is_ended {
             stream.last = Some(op);
         } else {
-            stream.push(links.launched(&mut optimizer, op), op);
+            stream.push(links.launched(&mut parameters, op), op);
             stream.is_ended = true;
         }
     }
     for stream in streams.iter_mut() {
         if let Some(last) = stream.last.take() {
-            stream.push(links.launched(&mut optimizer, last), last);
+            stream.push(links.launched(&mut parameters, last), last);
         }
     }
     streams
@@ -193,7 +194,7 @@ impl<'all> Links<'all> {
         Self { timeline, window: device.window(), of_shapes, other }
     }
 
-    /// Of an operation that no optimizer launches.
+    /// Of an operation that is not done with one parameter after the other.
     fn of(&self, op: Op) -> Link {
         let is_kernel = matches!(op.kind, OpKind::Kernel | OpKind::Communication);
         let shape = self.timeline.kernels.shape.get(op.index as usize).filter(|_| is_kernel);
@@ -209,9 +210,9 @@ impl<'all> Links<'all> {
     }
 
     /// Of any operation.
-    fn launched(&self, optimizer: &mut Following<'_>, op: Op) -> Link {
+    fn launched(&self, parameters: &mut Following<'_>, op: Op) -> Link {
         let link = self.of(op);
-        if optimizer.launched(self.timeline, op) { Link { role: Role::Compute, ..link } } else { link }
+        if parameters.launched(self.timeline, op) { Link { role: Role::Compute, ..link } } else { link }
     }
 }
 

@@ -314,10 +314,11 @@ impl<'model> Play<'model> {
     fn chains(&self, extent: Extent, setting: &Setting<'_>) -> Vec<Vec<u32>> {
         let link = |op: &u32| {
             let row = self.model.op(*op);
-            // What an optimizer does with one parameter after the other passes over no memory twice.
-            let is_of_optimizer = row.call != NONE && self.model.call(row.call).is_of_optimizer;
+            // What is done with one parameter after the other passes over no memory twice.
+            let call = (row.call != NONE).then(|| self.model.call(row.call));
+            let is_of_parameter = call.is_some_and(|call| call.is_of_optimizer || call.is_of_gradient);
             Link {
-                role: if is_of_optimizer { Role::Compute } else { setting.role_of(row) },
+                role: if is_of_parameter { Role::Compute } else { setting.role_of(row) },
                 name: setting.name_of(row),
                 is_activation: setting.is_activation(row),
                 blocks: setting.block_count(row),
