@@ -59,6 +59,7 @@ mod readers {
     mod ncu_whole;
     mod nsys_rep;
     mod profiler_notices;
+    pub(crate) mod reduced_after;
     pub(crate) mod reduced_again;
     mod samples;
     mod small_programs;

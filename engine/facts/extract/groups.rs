@@ -6,7 +6,7 @@ use super::{
     filled_memory, fine_work, gpu_turns, graph_gaps, growing, idle, kernel_tuning, kernels, late_gpus, late_host,
     late_starts, launched_copies, lead, locked_turns, metrics, nan_checks, operators, optimizer, pace, page_locked,
     phases, prints, process_turns, product_rows, products, queued_behind, random_numbers, ranges, readbacks,
-    recomputed, reduced_again, replay, round_trips, same_turns, second_derivatives, sequence, set_up_rounds,
+    recomputed, reductions, replay, round_trips, same_turns, second_derivatives, sequence, set_up_rounds,
     shared_stream, sorts, source_lines, staged_copies, steps, streams, syncs, tuning, turns, uncalled_copies,
     uneven_gpus, unused_gradients,
 };
@@ -41,7 +41,7 @@ fn facts_of_work(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>,
     nan_checks::extract(context.timeline, device, &mut part.device);
     second_derivatives::extract(context.timeline, device, &mut part.device);
     unused_gradients::extract(context, device, &mut part.device);
-    reduced_again::extract(context, device, &mut part.device);
+    reductions::extract(context, device, &mut part.device);
     same_turns::extract(context, device, &mut part.device);
     locked_turns::extract(context, device, &mut part.device);
     contended_launches::extract(context, device, &mut part.device);

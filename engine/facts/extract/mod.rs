@@ -86,7 +86,7 @@ mod ranges;
 mod reach;
 mod readbacks;
 mod recomputed;
-mod reduced_again;
+mod reductions;
 mod refused;
 mod replay;
 mod round_trips;

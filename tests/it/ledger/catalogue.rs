@@ -14,6 +14,7 @@ use crate::readers::kineto_held::{broadcasts, copies_within, zooming};
 use crate::readers::kineto_operators::{asked_copies, filled, gathered, loops, made_again, pieces};
 use crate::readers::kineto_recomputed::of_several_losses;
 use crate::readers::ncu::with_constants;
+use crate::readers::reduced_after::reduced_by_hand;
 use crate::readers::reduced_again::reduced_each_pass;
 use crate::readers::unused_gradients::frozen;
 use crate::readers::{self, host_turns, inside_calls, kineto, turns};
@@ -362,6 +363,7 @@ fn every_fact_of_the_catalogue_is_set() {
         copies_within("CompiledFunction"),
         frozen(),
         reduced_each_pass(),
+        reduced_by_hand(),
         of_several_losses(),
         asked_copies(),
         gathered(),

@@ -1,20 +1,16 @@
-//! Facts of gradients that ranks reduce in each of several backward passes before one step of the optimizer, where the last of these
+//! Gradients that ranks reduce in each of several backward passes before one step of the optimizer, where the last of these
 //! reductions alone is needed.
 
 use std::cmp::Reverse;
 
-use super::collectives::is_all_reduce;
-use super::{Context, DeviceContext};
+use super::{Context, DeviceContext, is_all_reduce, labels};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
-use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::names::Told;
 use crate::timeline::union::Union;
 use crate::timeline::{Timeline, ZERO_GRAD};
 
-/// The range of a forward pass whose backward pass reduces the gradients.
-const FORWARD: &str = "DistributedDataParallel.forward";
 /// What operators that ask for all-reduces begin with.
 const ASKING: &str = "c10d::allreduce";
 
@@ -41,12 +37,12 @@ impl Pass {
     }
 }
 
-pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity, is_forward: &[bool]) {
     let timeline = context.timeline;
-    if timeline.details.collectives.is_empty() || !device.passed(context).has_communication {
+    if timeline.details.collectives.is_empty() {
         return;
     }
-    let Some(mut passes) = passes(context, device) else { return };
+    let Some(mut passes) = passes(context, device, is_forward) else { return };
     reduce(timeline, device, &mut passes);
     // Gradients that are given up after they were made add up to nothing (SAM computes some to find where to take those that it uses).
     passes.retain(|pass| pass.first_asked.zip(pass.given_up).is_none_or(|(asked, given_up)| given_up < asked));
@@ -77,9 +73,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 }
 
 /// The passes of the thread that steps the optimizer; `None` where there is none, or no such pass.
-fn passes(context: &Context<'_>, device: &DeviceContext) -> Option<Vec<Pass>> {
+fn passes(context: &Context<'_>, device: &DeviceContext, is_forward: &[bool]) -> Option<Vec<Pass>> {
     let timeline = context.timeline;
-    let is_forward: Vec<bool> = labels(timeline, |name| name == FORWARD);
     if !is_forward.contains(&true) {
         return None;
     }
@@ -90,7 +85,7 @@ fn passes(context: &Context<'_>, device: &DeviceContext) -> Option<Vec<Pass>> {
         let ranges = ranges.times.iter().zip(&ranges.label);
         ranges.filter(|(_, label)| is_one.get(**label as usize) == Some(&true)).map(|(times, _)| times.start).collect()
     };
-    let mut begins = starts(&is_forward);
+    let mut begins = starts(is_forward);
     begins.sort_unstable();
     begins.dedup();
     let zeroing = starts(&labels(timeline, |name| name.starts_with(ZERO_GRAD)));
@@ -109,12 +104,6 @@ fn passes(context: &Context<'_>, device: &DeviceContext) -> Option<Vec<Pass>> {
         Some(Pass { host, step, reductions: Vec::new(), first_asked: None, given_up })
     });
     Some(passes.collect())
-}
-
-/// By index of the label, whether the name of its ranges is such a one.
-fn labels(timeline: &Timeline, fits: impl Fn(&str) -> bool) -> Vec<bool> {
-    let labels = timeline.ranges.labels.iter();
-    labels.map(|label| label.kind != RangeKind::PythonFrame && fits(timeline.name(label.name))).collect()
 }
 
 /// Gives each pass what is reduced in it, by when the host asks for that.
