@@ -23,7 +23,6 @@ const NEXT_TO_ALL: f64 = 0.8;
 
 /// How the call ends from which on a thread records a graph: the time is that of what it records.
 const BEGINS_RECORDING: &str = "StreamBeginCapture";
-
 /// How a sentence ends that tells what is to be looked at first.
 const LOOK_FIRST: &str = ": look there first. ";
 /// What is to be looked at first holds at least this part of the time outside.
@@ -92,7 +91,7 @@ pub(super) fn outside_first(
     let (words, main_ns) = outside.in_short();
     let leads = main_ns.is_some();
     let leads_list = is_found && first.is_none_or(Finding::looks_outside);
-    let order = |leads: bool| if leads && leads_list { LOOK_FIRST } else { ". " };
+    let order = |leads| if leads && leads_list { LOOK_FIRST } else { ". " };
     let own_ns = outside.own_ns() as f64;
     // A process does that once for each buffer, whatever the GPU repeats.
     if outside
@@ -122,12 +121,15 @@ fn is_little(gain_ns: f64, recorded_ns: f64, own_ns: f64, main_ns: Option<i64>) 
     gain_ns < LITTLE * recorded_ns || own_ns >= NEXT_TO_ALL * recorded_ns && main_ns.is_some_and(is_many)
 }
 
-/// The same where there is too little work to judge: what the program does outside of it, if a function or a range tells that.
+/// The same where there is too little work to judge: what fills most of the time outside, by a function or a range, or next to all of it.
 pub(super) fn outside_named(facts: &Facts, device: EntityId) -> Option<Sentence> {
     let outside = Outside::of(facts, device)?;
-    let range = outside.range();
-    let host = outside.function().or_else(|| outside.module()).and(outside.named_ns("outside_host_ns"));
-    (range.is_some() || host.is_some()).then(|| outside.in_short().0.own("."))
+    let host_ns = outside.named_ns("outside_host_ns");
+    let sampled = outside.function().or_else(|| outside.module()).and(host_ns);
+    let is = |share: f64| outside.own_ns() as f64 >= share * outside.own_recorded_ns() as f64;
+    let is_named = is(MOST) && (outside.range().is_some() || sampled.is_some());
+    let is_long = is(NEARLY_ALL) && host_ns.is_some_and(|ns| ns >= START_UP_NS);
+    (is_named || is_long).then(|| outside.in_short().0.own("."))
 }
 
 impl<'facts> Outside<'facts> {

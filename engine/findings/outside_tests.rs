@@ -142,7 +142,11 @@ fn beside_too_little_work_it_is_told_where_it_has_a_name() {
     let (mut facts, device) = recorded();
     let told = |facts: &Facts| outside_named(facts, device).map(|words| words.plain());
     facts.get_mut(device).set("outside_host_ns", 7_200_000_000_i64);
+    let unnamed = "90 % of the 10 s that were recorded lie outside of the GPU's work, 7.2 s of it in host code.";
+    assert_eq!(told(&facts).as_deref(), Some(unnamed));
+    facts.get_mut(device).set("outside_after_ns", 2_999_000_000_i64);
     assert_eq!(told(&facts), None);
+    facts.get_mut(device).set("outside_after_ns", 3_000_000_000_i64);
     facts.get_mut(device).set("outside_function", "fill");
     facts.get_mut(device).set("outside_function_share", 0.4);
     let words = "90 % of the 10 s that were recorded lie outside of the GPU's work, 7.2 s of it in host code with 40 % of its CPU samples in fill.";
@@ -152,6 +156,9 @@ fn beside_too_little_work_it_is_told_where_it_has_a_name() {
     facts.get_mut(device).set("outside_range", "load");
     facts.get_mut(device).set("outside_range_ns", 7_000_000_000_i64);
     assert!(told(&facts).is_some_and(|words| words.ends_with("7 s of it in the range load.")));
+    facts.get_mut(device).set("outside_before_ns", 1_999_000_000_i64);
+    facts.get_mut(device).set("outside_range_ns", 3_000_000_000_i64);
+    assert_eq!(told(&facts), None, "of less than half, nobody has to know");
 }
 
 #[test]

@@ -64,8 +64,9 @@ const SCOPE: &str = r"\b\w+::";
 const OF_VECTOR: &str = r"(?i)gemv";
 /// Names of functions that tell nothing by themselves: what they do is in the scopes before them (`internal::gemvx::kernel`).
 const NAMELESS: &str = r"(?i)^(device_?)?kernel\d*$";
-/// What only sums up, or spreads, what a product left (`_finalize_matmul_scatter_bf16` of Triton's kernels).
-const FINISHING: &str = r"(?i)^_*finali[sz]e|split_?k_?reduc|reduce_?split_?k";
+/// What only sums up, or spreads, what a product left (`_finalize_matmul_scatter_bf16` of Triton's kernels), or pools it, of a library
+/// of products (`sm50_xmma_pooling_...`).
+const FINISHING: &str = r"(?i)^_*finali[sz]e|split_?k_?reduc|reduce_?split_?k|xmma_pooling";
 /// What changes tensors for a convolution by Winograd's method, and back: the product lies between these.
 const WINOGRAD_TRANSFORM: &str = r"winograd(Forward|Backward|Wgrad)(Data|Filter|Output|Delta)\d|generateWinogradTiles";
 const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTransform|nchwAddPadding";

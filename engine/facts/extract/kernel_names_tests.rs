@@ -50,6 +50,7 @@ fn names_tell() {
     assert!(!of("vectorized_elementwise_kernel").is_communication);
     assert!(of("vectorized_elementwise_kernel").is_elementwise);
     assert!(of("ampere_sgemm_128x64_tn").is_matrix_product);
+    assert!(of("sm80_xmma_fprop_f16f16").is_matrix_product && !of("sm50_xmma_pooling_max_nchw").is_matrix_product);
     assert_eq!(of("ampere_sgemm_128x64_tn").precision, Some("fp32"));
     assert_eq!(of("nvjet_sm90_tst_128x8_64x12_2x1_v_bz_splitK_bias_TNT").precision, Some("bf16"));
     assert_eq!(of("nvjet_tst_192x8_64x8_4x1_v_bz_TNT").precision, Some("bf16"));
