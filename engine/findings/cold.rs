@@ -8,7 +8,7 @@ use crate::rules::outcome::Severity;
 use crate::text::spans::Sentence;
 
 /// What lasts takes no more than so many times as long as the GPU computes in a pass.
-const MOST_TIMES: i64 = 50;
+const MOST_TIMES: i64 = 5;
 
 /// A pass that does everything for the first time: what that costs most, and what may last.
 pub(super) fn cold(

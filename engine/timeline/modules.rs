@@ -76,6 +76,48 @@ pub fn is_plumbing(file: &str) -> bool {
     file.is_empty() || is_system(file) || is_cuda(file) || begins_with_any(file, &INTERPRETER_FILES)
 }
 
+/// Files that decode images and videos, or change them, by how their names begin: of Pillow, libjpeg, libpng, OpenCV, FFmpeg.
+const IMAGE_FILES: [&str; 12] = [
+    "_imaging.",
+    "_webp.",
+    "libjpeg",
+    "libturbojpeg",
+    "libpng",
+    "libwebp",
+    "libtiff",
+    "libopenjp2",
+    "cv2.",
+    "libopencv_",
+    "libavcodec",
+    "libswscale",
+];
+
+/// Whether it decodes or changes images.
+pub fn is_of_images(file: &str) -> bool {
+    begins_with_any(file, &IMAGE_FILES)
+}
+
+/// Files of NumPy that make random numbers, by how their names begin.
+const RANDOM_FILES: [&str; 6] = ["mtrand.", "_generator.", "_mt19937.", "_pcg64.", "_philox.", "_sfc64."];
+/// Functions that do, by a part of their names, and by their whole names.
+const RANDOM_PARTS: [&str; 6] = [
+    "generate_canonical",
+    "_M_gen_rand",
+    "mersenne_twister",
+    "normal_distribution",
+    "legacy_gauss",
+    "random_standard_",
+];
+const RANDOM_NAMES: [&str; 8] = ["rand", "random", "random_r", "rand_r", "drand48", "erand48", "lrand48", "nrand48"];
+
+/// Whether a function of a file makes random numbers; one that is given a generator does so as far as it calls it.
+pub fn makes_random(name: &str, file: &str) -> bool {
+    let name = without_arguments(plain(name));
+    begins_with_any(file, &RANDOM_FILES)
+        || RANDOM_NAMES.contains(&name)
+        || RANDOM_PARTS.iter().any(|part| name.contains(part))
+}
+
 /// Programs that compile, assemble or link.
 const COMPILER_PROGRAMS: [&str; 22] = [
     "ptxas",
@@ -349,5 +391,18 @@ mod tests {
         for name in ["Pyramid_build", "Pyramid::level", "run_model", "cfunction_table", "Python", "PyNet::forward"] {
             assert!(!is_of_interpreter(name), "{name}");
         }
+    }
+
+    #[test]
+    fn files_and_functions_tell_what_they_are_for() {
+        assert!(is_of_images("_imaging.cpython-312-x86_64-linux-gnu.so") && is_of_images("libjpeg-31e2ca52.so.62.4.0"));
+        assert!(!is_of_images("libtorch_cpu.so") && !is_of_images("") && !is_of_images("app_libjpeg"));
+        let of_program = |name: &str| makes_random(name, "app");
+        assert!(of_program("rand") && of_program("double std::generate_canonical<double, 53ul>(std::mt19937&)"));
+        assert!(of_program("std::mersenne_twister_engine<unsigned long, 32ul>::operator()()"));
+        // What is given a generator is the program's own.
+        assert!(!of_program("draw_shocks(std::mersenne_twister_engine<unsigned long, 32ul>&)"));
+        assert!(!of_program("operand") && !of_program("random_walk"));
+        assert!(makes_random("0x7f12", "_mt19937.cpython-312-x86_64-linux-gnu.so"));
     }
 }

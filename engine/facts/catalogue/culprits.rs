@@ -144,6 +144,20 @@ pub(super) const CULPRITS: &[Fact] = &[
         Incomparable,
         "The file, without its folder, that at least 60 % of those samples lie in, where no function holds as many; the program's own file, and those of the C library, of CUDA and of interpreters do not count.",
     ),
+    fact(
+        "idle_host_image_share",
+        Float,
+        CpuSamples,
+        Intensive,
+        "The part of those samples that lies in files which decode or change images and videos: those of Pillow, libjpeg, libpng, OpenCV, FFmpeg.",
+    ),
+    fact(
+        "idle_host_random_share",
+        Float,
+        CpuSamples,
+        Intensive,
+        "The part of those samples that lies in functions which make random numbers: those of NumPy, of the standard library of C++ and of the C library.",
+    ),
     fact("idle_host_module_share", Float, CpuSamples, Intensive, "The part of those samples that lies in that file."),
     fact(
         "idle_host_first_function",

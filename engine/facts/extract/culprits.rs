@@ -7,8 +7,8 @@ use foldhash::HashSet;
 
 use super::peers::{self, PeerWaits};
 use super::profile::{
-    CALLER_SHARE, MIN_COVERED_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, covered_share, is_asked_for, is_plumbing,
-    is_profiler, is_system,
+    CALLER_SHARE, MIN_COVERED_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, covered_share, is_asked_for, is_of_images,
+    is_plumbing, is_profiler, is_system, makes_random,
 };
 use super::{Context, DeviceContext, beside_rounds};
 use crate::facts::Entity;
@@ -198,6 +198,8 @@ const MIN_NAMED_SHARES: [f64; 2] = [0.2, 0.1];
 fn of_host_code(timeline: &Timeline, samples: Weighed, outer: &Outer, facts: &mut Entity) {
     let profile = Profile::new(timeline, &timeline.cpu_samples, samples);
     let is_root = |frame: Frame| outer.roots.contains(&(frame.function, frame.module));
+    facts.set("idle_host_image_share", profile.share_in(|frame| is_of_images(timeline, frame)));
+    facts.set("idle_host_random_share", profile.share_in(|frame| makes_random(timeline, frame)));
     let parts = profile.innermost_telling();
     // What lies in a driver itself is its own matter; of the rest, what it calls tells more than it.
     // There may be as many functions as samples, and each of them is asked about.

@@ -50,6 +50,16 @@ pub(super) fn is_profiler(timeline: &Timeline, frame: Frame) -> bool {
     modules::is_profiler(file_of(timeline, frame))
 }
 
+/// Whether it decodes or changes images.
+pub(super) fn is_of_images(timeline: &Timeline, frame: Frame) -> bool {
+    modules::is_of_images(file_of(timeline, frame))
+}
+
+/// Whether it makes random numbers.
+pub(super) fn makes_random(timeline: &Timeline, frame: Frame) -> bool {
+    modules::makes_random(timeline.name(frame.function), file_of(timeline, frame))
+}
+
 /// Whether it does what others ask for: of the system, or of the standard library of C++ that is compiled into the program.
 pub(super) fn is_asked_for(timeline: &Timeline, frame: Frame) -> bool {
     is_system(timeline, frame) || modules::is_of_standard_library(timeline.name(frame.function))
@@ -263,6 +273,14 @@ impl<'all> Profile<'all> {
     /// The part that lies in a function itself.
     pub(super) fn self_share(&self, function: u32) -> f64 {
         self.held(function).innermost as f64 / self.whole.max(1) as f64
+    }
+
+    /// The part of all that lies in any of the functions which fit.
+    pub(super) fn share_in(&self, fits: impl Fn(Frame) -> bool) -> f64 {
+        let fitting: HashSet<u32> = self.held.keys().copied().filter(|function| fits(self.frame(*function))).collect();
+        let is_in = |stack: u32| self.stacks.stack(stack as usize).iter().any(|function| fitting.contains(function));
+        let held: i64 = self.weighed.0.iter().filter(|(stack, _)| is_in(*stack)).map(|(_, weight)| *weight).sum();
+        held as f64 / self.whole.max(1) as f64
     }
 
     pub(super) fn name(&self, function: u32) -> String {
