@@ -198,6 +198,24 @@ counters! {
     DramBytesPerSecond,
     /// Sectors of 32 bytes of the host's memory that its accesses wanted and L2 did not hold.
     HostSectors,
+    /// Throughput of the slice of L2 that is used most, against its peak.
+    BusiestSlice,
+    /// Cycles in which the atomic unit of a slice of L2 takes in work: of the slice where it is most.
+    BusiestSliceAtomics,
+    /// Instructions of warps that are atomics on global memory whose result is used.
+    AtomicRequests,
+    /// Those whose result is not.
+    ReductionRequests,
+    /// Cycles in which a slice of L2 was active: of the slice with the most.
+    BusiestSliceCycles,
+    /// The same, averaged over all slices.
+    SliceCycles,
+    /// Cycles of the slices of L2 that the kernel took.
+    SliceElapsedCycles,
+    /// The part of the kernel's time in which the busiest slice of L2 was active; where the profiler itself says.
+    BusiestSliceActive,
+    /// The same, averaged over all slices.
+    SliceActive,
     /// Warps that were resident, of those that an SM can hold.
     AchievedOccupancy,
     /// Warps that registers, shared memory and block size allow, of those that an SM can hold.

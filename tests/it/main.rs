@@ -55,6 +55,7 @@ mod readers {
     mod many_gpus;
     mod merged_traces;
     pub(crate) mod ncu;
+    pub(crate) mod ncu_limits;
     mod ncu_rep;
     mod ncu_whole;
     mod nsys_rep;

@@ -128,6 +128,23 @@ pub(super) const LAUNCH_SHAPE: &[Fact] = &[
     share("dram_throughput_share", "Throughput of device memory, against its peak."),
     share("l1_throughput_share", "Throughput of the L1 and texture cache, against its peak."),
     share("l2_throughput_share", "Throughput of the L2 cache, against its peak."),
+    share(
+        "busiest_slice_throughput_share",
+        "Throughput of the slice of the L2 cache that is used most, against its peak: each address belongs to one slice. Absent where it was not collected, as on the page `details`.",
+    ),
+    share(
+        "busiest_slice_atomic_share",
+        "The part of the kernel's time in which the atomic unit of a slice of the L2 cache takes in work: of the slice where it is most. Absent where it was not collected, as on the page `details`.",
+    ),
+    share(
+        "busiest_slice_active_share",
+        "The part of the kernel's time in which the busiest slice of the L2 cache has work under way. On the page `details` it is known only where Nsight Compute finds the slices uneven.",
+    ),
+    share("slice_active_share", "The same, averaged over all slices."),
+    count(
+        "atomic_request_count",
+        "Instructions of its warps that are atomics on global memory, whether their result is used or not. Absent where they were not collected, as on the page `details`.",
+    ),
     count("dram_bytes", "Bytes that device memory read and wrote."),
     fact("dram_gb_per_s", Float, KernelProfile, Intensive, "The same over the time of the launch."),
     count(
@@ -159,6 +176,7 @@ pub(super) const LAUNCH_SHAPE: &[Fact] = &[
             "compute",
             "device_memory",
             "l2_cache",
+            "l2_slice",
             "l1_cache",
             "load_store",
             "host_memory",
@@ -167,7 +185,7 @@ pub(super) const LAUNCH_SHAPE: &[Fact] = &[
         ]),
         KernelProfile,
         Incomparable,
-        "The part of the GPU that it uses most; latency where it uses neither the SMs nor memory at 60 % of their peak, and the host's memory where it waits for memory then and moves more of that than of device memory. Balanced where it uses SMs and memory alike, and neither at 80 %: then none of them is the limit. Instructions that load and store (load_store) where they are what both throughputs count: these are one counter then, and neither arithmetic nor data that is moved is at that share.",
+        "The part of the GPU that it uses most; latency where it uses neither the SMs nor memory at 60 % of their peak, and the host's memory where it waits for memory then and moves more of that than of device memory. Balanced where it uses SMs and memory alike, and neither at 80 %: then none of them is the limit. Instructions that load and store (load_store) where they are what both throughputs count: these are one counter then, and neither arithmetic nor data that is moved is at that share. A slice of the L2 cache (l2_slice) where it uses neither at 60 %, which are averages, and a slice is at that alone, at three times the average or more; where that was not collected, if warps wait for longer than memory takes by itself while device memory is hardly used, and either a slice is active nearly all the time or L2 holds what they ask for.",
     ),
     fact(
         "busiest_pipe",
@@ -184,6 +202,17 @@ pub(super) const LAUNCH_SHAPE: &[Fact] = &[
     share(
         "work_floor_share",
         "The part of its time that its work would still take at the least if nothing were waited for: its arithmetic at full speed, or its traffic of device memory, whichever takes longer. Where one of them was not collected, the other alone, so that it may be more; absent without both.",
+    ),
+    share(
+        "data_floor_share",
+        "The part of its time that it would still take at the least without integers, logic, special functions and conversions: its traffic of device memory, its arithmetic in fp32 or fp64, or its tensor cores, whichever takes longest at full speed. Absent where device memory or the rate of fp32 was not collected.",
+    ),
+    fact(
+        "tensor_evidence",
+        Choice(&["counter", "name"]),
+        KernelProfile,
+        Incomparable,
+        "What tells whether it uses tensor cores: their counter, or else the precision that the kernel's name gives away. Absent where neither does.",
     ),
     share("constant_cache_share", "Cycles in which the cache of indexed constants answers, of all."),
     count(
@@ -265,7 +294,7 @@ pub(super) const LAUNCH_SHAPE: &[Fact] = &[
     ),
     share("bank_conflict_estimate_share", "The same of conflicts in shared memory."),
     share("divergence_estimate_share", "The same of divergent warps."),
-    share("latency_estimate_share", "The same of warps that wait, and of too few of them."),
+    share("latency_estimate_share", "The same of warps that wait, whatever they wait for, and of too few of them."),
     share(
         "idle_sm_estimate_share",
         "The same of SMs without work: too few blocks, a partial wave, blocks of unequal length.",

@@ -105,6 +105,16 @@ const ONE_COUNTER: f64 = 1.01e-4;
 const RUNS_APART: f64 = 0.01;
 /// From here on warps mostly wait for one thing.
 const MOST_WAITING: f64 = 0.5;
+/// Up to this part of the busiest slice of L2, the average one does little.
+const FEW_SLICES: f64 = 1.0 / 3.0;
+/// Below this part of its peak, a part of the GPU is hardly used.
+const HARDLY: f64 = 0.1;
+/// From here on the L2 cache holds what is asked for.
+const MOSTLY_HELD: f64 = 0.9;
+/// So many cycles between two instructions no memory of the GPU takes by itself: accesses stand in a queue.
+const QUEUED_CYCLES: f64 = 2_000.0;
+/// What warps wait for while their accesses stand in one.
+const QUEUES: [&str; 3] = ["long_scoreboard", "lg_throttle", "drain"];
 const WARP_THREADS: f64 = 32.0;
 /// Larger counts are no counts: their sums must not overflow.
 const MOST: f64 = 1e15;
@@ -136,7 +146,8 @@ pub(super) fn set_profile(facts: &mut Entity, profile: &KernelProfile) {
     set_limiter(facts, profile);
     set_roofline(facts, counters);
     set_pipes(facts, counters);
-    facts.set_some("limit", limit(counters, waits_for_host(facts), is_load_store(facts, counters)));
+    set_slices(facts, counters);
+    facts.set_some("limit", limit(facts, counters));
 }
 
 fn set_memory(facts: &mut Entity, profile: &KernelProfile) {
@@ -151,6 +162,24 @@ fn set_memory(facts: &mut Entity, profile: &KernelProfile) {
     let of_host = counters.get(Counter::HostSectors).map(|sectors| sectors * SECTOR_BYTES);
     facts.set_some("host_memory_bytes", of_host.and_then(whole));
     facts.set_some("host_memory_gb_per_s", of_host.zip(seconds).map(|(bytes, seconds)| bytes / seconds / 1e9));
+}
+
+/// What the slices of L2 do: which of them an access goes to follows from its address.
+fn set_slices(facts: &mut Entity, counters: &Counters) {
+    let atomics = counters.get(Counter::AtomicRequests).zip(counters.get(Counter::ReductionRequests));
+    facts.set_some("atomic_request_count", atomics.and_then(|(used, unused)| whole(used + unused)));
+    let of_atomics = counters.get(Counter::BusiestSliceAtomics);
+    let most = larger(counters.get(Counter::BusiestSlice), of_atomics);
+    facts.set_some("busiest_slice_throughput_share", most.map(|share| share.min(1.0)));
+    facts.set_some("busiest_slice_atomic_share", of_atomics.map(|share| share.min(1.0)));
+    for (cycles, told, name) in [
+        (Counter::BusiestSliceCycles, Counter::BusiestSliceActive, "busiest_slice_active_share"),
+        (Counter::SliceCycles, Counter::SliceActive, "slice_active_share"),
+    ] {
+        let counted = counters.get(cycles).zip(counters.get(Counter::SliceElapsedCycles));
+        let counted = counted.filter(|(_, all)| *all > 0.0).map(|(active, all)| share_of(active, all));
+        facts.set_some(name, counted.or_else(|| counters.get(told)));
+    }
 }
 
 /// What could be left out of what is moved.
@@ -209,14 +238,36 @@ fn is_load_store(facts: &Entity, counters: &Counters) -> bool {
     !is_other && counters.get(Counter::L1).is_some_and(|share| share >= memory - RUNS_APART)
 }
 
+/// Whether a slice of L2 is at its limit while the others do little: all throughputs are averages over the slices. Where that of
+/// the busiest was not collected, warps have to wait for longer than memory takes by itself, and that for no other memory: a slice
+/// is active nearly all the time, or L2 holds what they ask for and no part of memory does much on average.
+fn is_slice_limit(facts: &Entity, counters: &Counters) -> bool {
+    let is_uneven = |most: f64, mean: f64| mean <= FEW_SLICES * most;
+    let throughput = facts.number("busiest_slice_throughput_share").zip(counters.get(Counter::L2));
+    if let Some((most, mean)) = throughput {
+        return most >= MUCH && is_uneven(most, mean);
+    }
+    let is_queue = facts.text("stall_reason").is_some_and(|reason| QUEUES.contains(&reason))
+        && facts.number("stall_share").is_some_and(|share| share >= MOST_WAITING)
+        && counters.get(Counter::WarpLatency).is_some_and(|cycles| cycles >= QUEUED_CYCLES);
+    let is_hardly = |counter| counters.get(counter).is_some_and(|share| share < HARDLY);
+    let active = facts.number("busiest_slice_active_share").zip(facts.number("slice_active_share"));
+    let is_one = active.is_some_and(|(most, mean)| most >= NEAR_PEAK && is_uneven(most, mean));
+    let is_held = counters.get(Counter::L2Hits).is_some_and(|share| share >= MOSTLY_HELD);
+    is_queue && is_hardly(Counter::Dram) && (is_one || is_held && is_hardly(Counter::Memory))
+}
+
 /// The part of the GPU that is used most; latency where none is used much, as Nsight Compute draws the line.
-fn limit(counters: &Counters, waits_for_host: bool, is_load_store: bool) -> Option<&'static str> {
+fn limit(facts: &Entity, counters: &Counters) -> Option<&'static str> {
     let (compute, memory) = counters.get(Counter::Compute).zip(counters.get(Counter::Memory))?;
     let most = compute.max(memory);
-    if most < MUCH {
-        return Some(if waits_for_host { "host_memory" } else { "latency" });
+    if most < MUCH && is_slice_limit(facts, counters) {
+        return Some("l2_slice");
     }
-    if is_load_store {
+    if most < MUCH {
+        return Some(if waits_for_host(facts) { "host_memory" } else { "latency" });
+    }
+    if is_load_store(facts, counters) {
         return Some("load_store");
     }
     if most < NEAR_PEAK && (compute - memory).abs() < ALIKE {
@@ -256,6 +307,12 @@ fn set_pipes(facts: &mut Entity, counters: &Counters) {
     let dram = counters.get(Counter::Dram).map(|share| share.min(1.0));
     facts.set_some("work_floor_share", larger(dram, arithmetic));
     facts.set_some("arithmetic_pipe_share", arithmetic);
+    let tensor = counters.get(Counter::TensorPipe).map(|share| share * active.unwrap_or(1.0));
+    let floats = facts.number("fp32_peak_share").map(|fp32| {
+        let others = [facts.number("fp64_peak_share"), tensor];
+        others.into_iter().flatten().fold(fp32, f64::max).min(1.0)
+    });
+    facts.set_some("data_floor_share", dram.zip(floats).map(|(dram, floats)| dram.max(floats)));
 }
 
 /// Of what is known.

@@ -97,6 +97,7 @@ fn set_devices_work(
             let own = format!("{key}/{name}/{blocks}x{threads}");
             let shape = facts.add(EntityKind::LaunchShape, own, &[kernel, device, run]);
             set_shape(facts.get_mut(shape), &name, &profiles);
+            set_tensor_evidence(facts, shape);
         }
     }
     left_out
@@ -198,6 +199,7 @@ pub fn join(facts: &mut Facts, profiles: &KernelProfiles) {
         for (name, value) in known {
             shape.set(name, value);
         }
+        set_tensor_evidence(facts, id);
     }
     let run = facts.of_kind(EntityKind::Run).next().map(|(id, _)| id);
     if let Some(run) = run {
@@ -296,6 +298,16 @@ fn set_kernel(facts: &mut Entity, name: &str, profiles: &[&KernelProfile], patte
     if let Some(traits) = patterns.map(|patterns| patterns.traits(name, full_name)) {
         traits.set(facts);
     }
+}
+
+/// What tells whether a launch uses tensor cores, where anything does.
+fn set_tensor_evidence(facts: &mut Facts, shape: EntityId) {
+    let kernel = facts.related(shape, EntityKind::Kernel);
+    let is_named = kernel.is_some_and(|kernel| facts.get(kernel).text("precision").is_some());
+    let shape = facts.get_mut(shape);
+    let evidence =
+        if shape.number("tensor_pipe_share").is_some() { Some("counter") } else { is_named.then_some("name") };
+    shape.set_some("tensor_evidence", evidence);
 }
 
 /// The longest first.

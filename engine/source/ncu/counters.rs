@@ -19,6 +19,13 @@ pub(super) const METRICS: &[(&str, Counter)] = &[
     ("dram__bytes.sum.per_second", Counter::DramBytesPerSecond),
     ("lts__t_sectors_srcunit_tex_aperture_sysmem_lookup_miss.sum", Counter::HostSectors),
     ("lts__t_sectors_srcunit_tex_aperture_sysmem_op_read_lookup_miss.sum", Counter::HostSectors),
+    ("lts__throughput.max.pct_of_peak_sustained_elapsed", Counter::BusiestSlice),
+    ("lts__d_atomic_input_cycles_active.max.pct_of_peak_sustained_elapsed", Counter::BusiestSliceAtomics),
+    ("l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum", Counter::AtomicRequests),
+    ("l1tex__t_requests_pipe_lsu_mem_global_op_red.sum", Counter::ReductionRequests),
+    ("lts__cycles_active.max", Counter::BusiestSliceCycles),
+    ("lts__cycles_active.avg", Counter::SliceCycles),
+    ("lts__cycles_elapsed.max", Counter::SliceElapsedCycles),
     ("sm__warps_active.avg.pct_of_peak_sustained_active", Counter::AchievedOccupancy),
     ("sm__maximum_warps_per_active_cycle_pct", Counter::TheoreticalOccupancy),
     ("launch__occupancy_limit_blocks", Counter::BlocksBySlots),
@@ -241,6 +248,8 @@ pub(super) const fn kind(counter: Counter) -> Kind {
         | Counter::Dram
         | Counter::L1
         | Counter::L2
+        | Counter::BusiestSlice
+        | Counter::BusiestSliceAtomics
         | Counter::AchievedOccupancy
         | Counter::TheoreticalOccupancy
         | Counter::Issue

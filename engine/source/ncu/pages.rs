@@ -11,6 +11,14 @@ use crate::timeline::{Counter, Counters, Page};
 
 /// No launch has more blocks, nor a block more threads.
 const MAX_SIZE: f64 = 1e15;
+/// How the rule `WorkloadImbalance` names parts of the GPU that are no SMs.
+const L2_SLICES: &str = "L2 Slices";
+const UNEVEN_MEMORY: [&str; 2] = [L2_SLICES, "DRAM"];
+/// Which pipeline the rule `HighPipeUtilization` means by the one that several share.
+const SHARED_PIPE: &str = "Shared ";
+const OF_SHARED_PIPE: &str = "dominated by its ";
+/// What stands before a share that is rounded to nothing.
+const ROUNDED: &str = "close to ";
 
 /// How metrics are called that are worked out of counters of the SMs.
 const DERIVED: &str = "derived__sm";
@@ -329,8 +337,11 @@ impl RuleRow<'_> {
     fn read(&self, counters: &mut Counters) {
         // The same rule speaks of local memory too, which is another matter.
         let is_of_local = self.name == "MemoryCacheAccessPattern" && !self.description.contains("for global ");
+        // Uneven work of the caches and of memory leaves no SM idle.
+        let is_of_memory =
+            self.name == "WorkloadImbalance" && UNEVEN_MEMORY.iter().any(|part| self.description.contains(part));
         if let (Some((_, counter)), Some(percent), false) =
-            (ESTIMATES.iter().find(|(known, _)| *known == self.name), self.estimate, is_of_local)
+            (ESTIMATES.iter().find(|(known, _)| *known == self.name), self.estimate, is_of_local || is_of_memory)
         {
             counters.raise(*counter, (percent * 0.01).min(1.0));
         }
@@ -344,6 +355,7 @@ impl RuleRow<'_> {
             "CPIStall" => self.read_stall(counters),
             "HighPipeUtilization" => self.read_pipe(counters),
             "SOLFPRoofline" => self.read_roofline(counters),
+            "WorkloadImbalance" => self.read_imbalance(counters),
             _ => {}
         }
     }
@@ -359,9 +371,29 @@ impl RuleRow<'_> {
         }
     }
 
-    /// `FMA is the highest-utilized pipeline (76.3%) based on`.
+    /// `One or more L2 Slices have a much higher number of active cycles than the average number of active cycles. Maximum
+    /// instance value is 89.01% above the average`: what the average lacks, of the most. The estimate is that times the part of
+    /// the time in which the average slice is active.
+    fn read_imbalance(&self, counters: &mut Counters) {
+        let lacking = self.description.split_once("Maximum instance value is ");
+        let lacking = lacking.and_then(|(_, rest)| plain(rest.split('%').next()?)).map(|percent| percent * 0.01);
+        let Some((lacking, estimate)) = lacking.filter(|lacking| (0.01..0.9999).contains(lacking)).zip(self.estimate)
+        else {
+            return;
+        };
+        if self.description.contains(L2_SLICES) {
+            let mean = estimate * 0.01 / lacking;
+            counters.set(Counter::SliceActive, mean.min(1.0));
+            counters.set(Counter::BusiestSliceActive, (mean / (1.0 - lacking)).min(1.0));
+        }
+    }
+
+    /// `FMA is the highest-utilized pipeline (76.3%) based on`; of that which several share, the one of them that does most:
+    /// `Shared is the … It's dominated by its FP64 sub-pipeline`.
     fn read_pipe(&self, counters: &mut Counters) {
-        let known = PIPES.iter().find(|(name, _)| self.description.starts_with(name));
+        let shared = self.description.strip_prefix(SHARED_PIPE).and_then(|rest| rest.split_once(OF_SHARED_PIPE));
+        let named = shared.map_or(self.description, |(_, part)| part);
+        let known = PIPES.iter().find(|(name, _)| named.starts_with(name));
         let share = self.description.split_once("is the highest-utilized pipeline (");
         let percent = share.and_then(|(_, rest)| plain(rest.split('%').next()?));
         if let (Some((_, counter)), Some(percent)) = (known, percent) {
@@ -374,10 +406,13 @@ impl RuleRow<'_> {
     }
 
     /// `The ratio of peak float (FP32) to double (FP64) performance on this device is 64:1. The workload achieved 18% of …
-    /// FP32 peak performance and 0% of its FP64 peak performance`.
+    /// FP32 peak performance and 0% of its FP64 peak performance`, or `achieved  close to 0%`.
     fn read_roofline(&self, counters: &mut Counters) {
         let text = self.description;
-        let percent_behind = |mark: &str| text.split_once(mark).and_then(|(_, rest)| plain(rest.split('%').next()?));
+        let percent_behind = |mark: &str| {
+            let (_, rest) = text.split_once(mark)?;
+            plain(rest.split('%').next()?.trim_start().trim_start_matches(ROUNDED))
+        };
         let ratio = text.split_once(" on this device is ").and_then(|(_, rest)| plain(rest.split(':').next()?));
         for (counter, value) in [
             (Counter::Fp32ToFp64, ratio),

@@ -14,6 +14,7 @@ use crate::readers::kineto_held::{broadcasts, copies_within, zooming};
 use crate::readers::kineto_operators::{asked_copies, filled, gathered, loops, made_again, pieces};
 use crate::readers::kineto_recomputed::of_several_losses;
 use crate::readers::ncu::with_constants;
+use crate::readers::ncu_limits::with_atomics;
 use crate::readers::reduced_after::reduced_by_hand;
 use crate::readers::reduced_again::reduced_each_pass;
 use crate::readers::unused_gradients::frozen;
@@ -343,6 +344,7 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&untimed()));
     set.extend(names_in(&uncounted()));
     set.extend(names_in(&readers::ncu::facts(with_constants())));
+    set.extend(names_in(&readers::ncu::facts(with_atomics())));
     set.extend(names_in(&profiled_in_part()));
     set.extend(names_in(&on_many_gpus()));
     set.extend(names_in(&traced()));

@@ -89,7 +89,7 @@ fn reads_of_constants_are_told() {
     assert_eq!(shape.text("busiest_pipe"), Some("adu"));
 }
 
-fn limit(facts: &Facts) -> Option<String> {
+pub(super) fn limit(facts: &Facts) -> Option<String> {
     facts.of_kind(EntityKind::LaunchShape).next().and_then(|(_, shape)| shape.text("limit")).map(str::to_owned)
 }
 
