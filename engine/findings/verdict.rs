@@ -23,6 +23,8 @@ const MUCH_LONGER: i64 = 5;
 const FAR_MORE: f64 = 2.0;
 /// Kernels of a known cause that take so many times what something else could gain are told without that.
 const FAR_LESS: f64 = 4.0;
+/// A bound that is told beside little which is sure.
+const LARGE_BOUND: f64 = 0.2;
 /// With a smaller share of compute, silence is no praise.
 const WELL_USED: f64 = 0.85;
 /// A capture with fewer operations, in a smaller share of its time, holds next to no GPU work.
@@ -319,10 +321,32 @@ fn loss(
     let most = most_of(finding, gain, findings, first);
     let of = of_new(known);
     // What is told in a line is as little as runs differ by: it must not sound like a way to go.
-    let most = if finding.is_brief { "little to gain that a rule can tell" } else { most };
+    let larger = larger_bound(finding, findings).filter(|_| finding.is_brief);
+    let most = match larger {
+        Some(_) => "what is sure to gain is little",
+        None if finding.is_brief => "little to gain that a rule can tell",
+        None => most,
+    };
     let words = computing_behind(words, devices, finding, findings);
     let words = words.own(&format!("; {most}{of}: ")).sentence(&within(&finding.headline));
-    words.own(&format!(" ({}).", gain.words()))
+    let words = words.own(&format!(" ({}).", gain.words()));
+    match larger {
+        Some((other, gain)) => words
+            .own(" The most that may be gained is more: ")
+            .sentence(&within(&other.headline))
+            .own(&format!(" ({}).", gain.words())),
+        None => words,
+    }
+}
+
+/// Another finding, also one that is only noted, whose bound is far more than the little that is told of the first.
+fn larger_bound<'all>(first: &Finding, findings: &'all [Finding]) -> Option<(&'all Finding, &'all Gain)> {
+    let is_same = |other: &Finding| {
+        let device = |finding: &Finding| finding.subject.device.as_ref().map(|device| device.entity);
+        device(other) == device(first) && !other.once
+    };
+    let bounds = findings.iter().filter(|other| is_same(other)).filter_map(|other| Some((other, other.gain.as_ref()?)));
+    bounds.filter(|(_, gain)| gain.share >= LARGE_BOUND).max_by(|(_, a), (_, b)| a.share.total_cmp(&b.share))
 }
 
 /// Whether a finding could gain most of those that are told, or is `first` of them: what is surer comes before what may bring more.
