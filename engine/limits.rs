@@ -64,6 +64,9 @@ const fn at_least_usual(device_count: usize) -> usize {
 }
 /// GPUs of an ordinary machine: what is looked at for each GPU may be as much for each of these, and less of more.
 pub const USUAL_DEVICE_COUNT: usize = 8;
+/// Rows of host threads (calls, ranges, places in the code) that are read for each GPU whose idle time they explain, over all GPUs; up to
+/// [`USUAL_DEVICE_COUNT`] GPUs in any case. Of more the idle time of further GPUs is told in sums.
+pub const MAX_HOST_ROW_COUNT: u64 = 16_000_000;
 /// Samples of CPU call stacks over all GPUs, and as many calls of the OS with stacks: each GPU keeps those of its own idle time.
 pub const MAX_CPU_SAMPLE_COUNT: usize = 2_000_000;
 /// Functions of one sampled call stack, the innermost; those further out are not told.

@@ -146,8 +146,8 @@ struct Reading {
     /// the kernels of the report that have the same name, grid and block are slow. May be given again.
     #[arg(long, value_name = "FILE")]
     ncu: Vec<PathBuf>,
-    /// Take in more, or less, of a report than usual: `rows` of one table, `name-bytes` of one name, different `names`.
-    /// Reaching a limit is said in the review. May be given again.
+    /// Take in more, or less, of a report than usual: `rows` of one table, `name-bytes` of one name, different `names`,
+    /// `host-rows` (those of host threads, for each GPU). Reaching a limit is said in the review. May be given again.
     #[arg(long = "limit", value_name = "NAME=N", value_parser = analysis::scope::limit)]
     limits: Vec<(&'static str, u32)>,
     /// No progress bar and no warnings.

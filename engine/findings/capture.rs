@@ -157,6 +157,12 @@ fn limits(facts: &Facts, run: &Entity) -> Vec<Sentence> {
             "range",
             "entered while as many were open on the thread as are followed: not told of idle time.",
         ),
+        (
+            of_devices("summed_idle_stretch_count"),
+            "idle stretch",
+            "of which only is told for how long the host did what: too many rows of the host for so many GPUs. \
+             `--limit host-rows=N` raises it.",
+        ),
     ];
     let reached = counts.into_iter().filter(|(count, _, _)| *count > 0);
     reached

@@ -9,6 +9,7 @@ use super::by_thread::ByThread;
 use super::classes::{activity_of, classes};
 use super::compiling::{CodeStretches, CodeWork};
 use super::first::FirstOf;
+use super::host_rows::STRETCHES_PER_ROW;
 use super::laid_out::{LaidOut, Shared};
 use super::rows::{Source, Table};
 use super::{dispatch, marks, prints, profiler_calls};
@@ -20,8 +21,6 @@ use crate::timeline::{NONE, NameId, Timeline};
 
 /// Host code between two API calls closer than this counts as launching, whatever it is.
 pub const LAUNCH_GAP_NS: i64 = 50_000;
-/// A row begins a stretch, and ends one.
-const STRETCHES_PER_ROW: usize = 2;
 /// Stretches that are kept in any case, for many threads of few rows.
 const STRETCHES_ANYWAY: usize = 1 << 16;
 
@@ -35,15 +34,15 @@ pub struct Calls {
     /// For each thread how long it takes at most to prepare a launch, where that recurs.
     dispatch_ns: Vec<i64>,
     /// The calls of each thread by start.
-    by_thread: Vec<Vec<u32>>,
-    os_by_thread: Vec<Vec<u32>>,
-    overheads_by_thread: Vec<Vec<u32>>,
+    pub(super) by_thread: Vec<Vec<u32>>,
+    pub(super) os_by_thread: Vec<Vec<u32>>,
+    pub(super) overheads_by_thread: Vec<Vec<u32>>,
     /// Overheads that name no thread.
-    overheads_of_all: Vec<u32>,
-    off_cpu_by_thread: Vec<Vec<u32>>,
+    pub(super) overheads_of_all: Vec<u32>,
+    pub(super) off_cpu_by_thread: Vec<Vec<u32>>,
     /// Where threads compile or load code.
-    code: CodeStretches,
-    code_by_thread: Vec<Vec<u32>>,
+    pub(super) code: CodeStretches,
+    pub(super) code_by_thread: Vec<Vec<u32>>,
     /// What threads did that were asked about.
     shared: Shared,
     /// How often a thread was laid out.
@@ -116,12 +115,6 @@ impl Calls {
     /// The calls of the OS of a thread by start.
     pub fn os_of_thread(&self, thread: u32) -> &[u32] {
         self.os_by_thread.get(thread as usize).map_or(&[], |calls| calls)
-    }
-
-    /// How many calls of a thread, of CUDA and of the OS, and overheads there are.
-    pub(super) fn row_count(&self, thread: u32) -> usize {
-        let all = [&self.by_thread, &self.os_by_thread, &self.overheads_by_thread];
-        all.iter().filter_map(|rows| rows.get(thread as usize)).map(Vec::len).sum()
     }
 
     /// When the first call of the OS of a thread began.
@@ -219,20 +212,6 @@ impl Calls {
         #[cfg(test)]
         self.layout_count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         Layout::new(self, timeline, thread)
-    }
-
-    /// Stretches that a thread may have: from each edge of a row, and of what else tells that it is recorded.
-    fn most_stretches(&self, thread: u32) -> usize {
-        let own = [
-            &self.by_thread,
-            &self.os_by_thread,
-            &self.overheads_by_thread,
-            &self.off_cpu_by_thread,
-            &self.code_by_thread,
-        ];
-        let of_thread = |rows: &&Vec<Vec<u32>>| rows.get(thread as usize).map_or(0, Vec::len);
-        let rows = own.iter().map(of_thread).sum::<usize>() + self.overheads_of_all.len();
-        STRETCHES_PER_ROW * rows + 3
     }
 }
 

@@ -185,6 +185,11 @@ pub struct IdleReading {
     pub optimizer_ns: i64,
     /// Ranges that explain nothing because too many were open.
     pub too_deep_count: i64,
+    /// Stretches of which it is known for how long the host did what, and not in which pieces.
+    pub summed_count: i64,
+    /// How many pieces of what threads did were read for it.
+    #[cfg(test)]
+    pub(crate) visited_count: usize,
     /// The stretches that lie beside copies.
     pub beside_copies: Vec<BesideCopies>,
     /// Those of them that a thread has to explain.
@@ -225,7 +230,6 @@ impl IdleReading {
             return;
         }
         self.sums[activity].add(interval);
-        self.host_run.take(activity, interval);
         if name != NONE {
             self.calls.of((activity, name)).add(interval);
         }
@@ -310,6 +314,11 @@ impl IdleReading {
         self.in_start_up.add(&other.in_start_up);
         self.optimizer_ns += other.optimizer_ns;
         self.too_deep_count += other.too_deep_count;
+        self.summed_count += other.summed_count;
+        #[cfg(test)]
+        {
+            self.visited_count += other.visited_count;
+        }
         sparing::append(&mut self.beside_copies, other.beside_copies);
         sparing::append(&mut self.won_beside_copies, other.won_beside_copies);
         sparing::append(&mut self.host_beside_copies, other.host_beside_copies);

@@ -5,7 +5,7 @@
 //! `activity` is what a thread may do, [`compiling`] tells where threads compile or load code, [`host`] lays the thread out from its `rows`,
 //! where `dispatch` tells what prepares a launch, `marks` which calls do something else than their name says, `queued` which launches have a long queue before them, `profiler_calls` which wait for the profiler, and `laid_out` keeps it
 //! for all devices; [`between_calls`] finds the pieces of host code between calls of one function of the OS; `stretches` asks the threads, by way of `queries`, and [`walk`] has them
-//! answer: `open_ranges` tells which ranges were open, `of_thread` what a thread does at other times as well, `ahead` what the waits before a stretch could win, [`idle`] and [`reading`] are
+//! answer, each device by a `cursor`, or `in_sums` where `host_rows` are too many: `open_ranges` tells which ranges were open, `of_thread` what a thread does at other times as well, `ahead` what the waits before a stretch could win, [`idle`] and [`reading`] are
 //! what comes of it. `first` and `by_key` are what these count with.
 
 pub mod accounts;
@@ -20,13 +20,16 @@ mod classes;
 mod code_waits;
 mod compile_ranges;
 pub mod compiling;
+mod cursor;
 mod dispatch;
 mod first;
 mod first_uses;
 pub mod host;
+mod host_rows;
 mod host_run;
 pub mod idle;
 mod in_operators;
+mod in_sums;
 mod laid_out;
 mod marks;
 mod of_thread;

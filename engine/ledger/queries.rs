@@ -87,7 +87,12 @@ impl Queries {
         self.hosts.push(query.host);
     }
 
-    /// What of the last one the thread has to explain.
+    /// What of each the thread has to explain.
+    pub(super) fn hosts(&self) -> impl Iterator<Item = Interval> + '_ {
+        self.hosts.iter()
+    }
+
+    /// The same of the last one.
     pub(super) fn last_host(&self) -> Option<Interval> {
         self.hosts.last()
     }

@@ -33,6 +33,10 @@ fn of_recordings() -> Vec<Row> {
         ),
         ("ranges open", vec![count(MAX_OPEN_RANGE_COUNT as u64), count(USUAL_DEVICE_COUNT as u64)]),
         (
+            "rows of host threads that are read for each GPU",
+            vec![count(MAX_HOST_ROW_COUNT), count(USUAL_DEVICE_COUNT as u64)],
+        ),
+        (
             "samples of CPU call stacks, OS calls",
             vec![count(MAX_CPU_SAMPLE_COUNT as u64), count(MAX_STACK_FRAME_COUNT as u64)],
         ),

@@ -103,6 +103,8 @@ pub struct Timeline {
     pub dropped: Vec<Dropped>,
     /// What was left out because a limit was reached.
     pub reached: Reached,
+    /// How many rows of host threads may be read for each GPU, over all GPUs.
+    pub host_row_limit: u64,
     /// Whether it is certain which GPU each operation ran on.
     pub device_identity_known: bool,
     /// Whether operations without a call were asked for by calls that the recording lacks, as where its window begins after

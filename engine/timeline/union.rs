@@ -166,12 +166,15 @@ impl Union {
 pub struct Follower<'union> {
     union: &'union Union,
     next: usize,
+    /// The part, or from where the last interval began the rest of the gap, that it began in: mostly the next lies in that as well.
+    around: Interval,
+    is_part: bool,
 }
 
 impl<'union> Follower<'union> {
     /// Follows a union from its beginning.
     pub const fn new(union: &'union Union) -> Self {
-        Self { union, next: 0 }
+        Self { union, next: 0, around: Interval::new(0, 0), is_part: false }
     }
 
     /// How long an interval overlaps the union; it does not start before the last one asked about.
@@ -181,14 +184,33 @@ impl<'union> Follower<'union> {
         if self.next >= self.union.parts.len() {
             return 0;
         }
-        self.advanced_overlap_ns(with)
+        if self.around.start <= with.start && with.end <= self.around.end {
+            return if self.is_part { with.len_ns() } else { 0 };
+        }
+        self.advance(with.start);
+        self.union.overlap_from(self.next, with)
     }
 
-    fn advanced_overlap_ns(&mut self, with: Interval) -> i64 {
-        while self.union.parts.get(self.next).is_some_and(|part| part.end <= with.start) {
+    /// When after a moment, which is not before the last one asked about, a part begins or ends; the end of time after the last one.
+    pub fn next_edge(&mut self, moment: i64) -> i64 {
+        if self.next >= self.union.parts.len() {
+            return i64::MAX;
+        }
+        self.advance(moment);
+        self.around.end
+    }
+
+    fn advance(&mut self, moment: i64) {
+        while self.union.parts.get(self.next).is_some_and(|part| part.end <= moment) {
             self.next += 1;
         }
-        self.union.overlap_from(self.next, with)
+        let next = self.union.parts.get(self.next);
+        self.is_part = next.is_some_and(|part| part.start <= moment);
+        self.around = match next {
+            Some(part) if self.is_part => part,
+            Some(part) => Interval::new(moment, part.start),
+            None => Interval::new(moment, i64::MAX),
+        };
     }
 
     /// Which gap of the union, counted from the one before its first part, the interval that was last asked about lies in, or runs into
@@ -270,6 +292,19 @@ mod tests {
             prop_assert_eq!(left.overlap_ns(Interval::new(from, from + length)), within as i64);
             let mut follower = Follower::new(&left);
             prop_assert_eq!(right.parts().map(|part| follower.overlap_ns(part)).sum::<i64>(), both);
+        }
+
+        #[test]
+        fn a_follower_tells_of_any_intervals_in_order_what_a_search_does(parts in intervals(), mut asked in intervals()) {
+            let union = Union::of(parts);
+            asked.sort();
+            let (mut follower, mut edges) = (Follower::new(&union), Follower::new(&union));
+            for interval in asked {
+                prop_assert_eq!(follower.overlap_ns(interval), union.overlap_ns(interval));
+                let ends = union.parts().flat_map(|part| [part.start, part.end]);
+                let next = ends.filter(|edge| *edge > interval.start).min().unwrap_or(i64::MAX);
+                prop_assert_eq!(edges.next_edge(interval.start), next);
+            }
         }
     }
 }

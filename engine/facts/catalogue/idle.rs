@@ -53,6 +53,13 @@ pub(super) const DETAIL: &[Fact] = &[
         "Ranges entered while as many were open on their thread as are followed (200), which explain no idle time; absent when none.",
     ),
     fact(
+        "summed_idle_stretch_count",
+        Int,
+        CudaApi,
+        OneTime,
+        "Idle stretches of which it is told for how long the host did what, and of no call, range, sample or line of code: more rows of host threads were recorded than are read for each of so many GPUs; absent when none.",
+    ),
+    fact(
         "idle_host_uncorrelated_ns",
         Int,
         CudaApi,

@@ -6,7 +6,7 @@ use super::allocations::is_taken_anew;
 use super::by_index::ByIndex;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::{Account, COLD_PIECES, MAX_ONCE_PIECE_COUNT, OpKind, START_UP_PIECES, TimeSum};
+use crate::ledger::{Account, Breakdown, COLD_PIECES, MAX_ONCE_PIECE_COUNT, OpKind, START_UP_PIECES, TimeSum};
 use crate::timeline::columns::{Direction, HostMemory};
 use crate::timeline::{Capability, Timeline};
 
@@ -138,7 +138,9 @@ fn is_cold(device: &DeviceContext) -> bool {
 pub(super) fn places(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     for account in Account::all().filter(|account| account.has_place() && is_told(timeline, device, *account)) {
         let pieces = pieces_of(device, account);
-        if pieces.sum_ns > 0 {
+        // Where only sums are told, nobody knows in which pieces the host did it.
+        let has_pieces = account.part_of() != Some(Breakdown::Activity) || device.idle().summed_count == 0;
+        if pieces.sum_ns > 0 && has_pieces {
             let longest = longest_of(device, account, &pieces);
             facts.set(account.longest_fact(), longest.0);
             facts.set(account.longest_start_fact(), longest.1);

@@ -42,7 +42,8 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
     }
     let host = &device.idle().host_and_rounds;
     facts.set("round_host_ns", host.within_ns());
-    if host.within.count > 0 {
+    let has_pieces = device.idle().summed_count == 0;
+    if host.within.count > 0 && has_pieces {
         facts.set("round_host_longest_ns", host.within.longest_ns);
         facts.set("round_host_longest_start_ns", host.within.longest_start_ns);
     }
@@ -63,8 +64,10 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
         return;
     }
     facts.set("beside_rounds_host_ns", own_ns);
-    facts.set("beside_rounds_longest_ns", host.outside.longest_ns);
-    facts.set("beside_rounds_longest_start_ns", host.outside.longest_start_ns);
+    if has_pieces {
+        facts.set("beside_rounds_longest_ns", host.outside.longest_ns);
+        facts.set("beside_rounds_longest_start_ns", host.outside.longest_start_ns);
+    }
     let sampled = Sampled::of(timeline, &own, Some(own_ns));
     facts.set("beside_rounds_sample_count", sampled.count as i64);
     if let Some((function, share)) = sampled.function {

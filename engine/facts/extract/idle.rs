@@ -25,6 +25,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         return;
     }
     facts.set("prefetch_call_count", prefetch_call_count(context, device));
+    facts.set_some("summed_idle_stretch_count", Some(device.idle().summed_count).filter(|count| *count > 0));
     facts.set("idle_uncorrelated_ns", device.idle().guessed_ns);
     facts.set("idle_host_uncorrelated_ns", device.idle().guessed_host_ns);
     details(context.timeline, device, facts);

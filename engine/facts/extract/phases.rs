@@ -369,23 +369,32 @@ pub(super) fn tell(
 
 /// Adds up where the time went before the steady state, where that is measured.
 pub(super) fn add_before(work: &PassWork<'_>, ops: &mut [DeviceOps], told: &mut [Told]) {
-    for (ops, told) in ops.iter_mut().zip(told).filter(|(_, told)| told.measured == Some(Phase::Steady)) {
-        let Some(phases) = &told.phases else { continue };
-        let window = ops.window;
-        for phase in [Phase::SetUp, Phase::WarmUp].into_iter().filter(|phase| phases.of(*phase).len_ns() > 0) {
-            ops.window = phases.of(phase);
-            let (unread, pass) = DevicePass::new(work, ops);
-            let (storms, none) = (&pass.storms.parts, &Union::default());
-            let main_thread = pass.main_thread;
-            let idle = IdleDevice { unread, storms, slow_steps: none, restarts: none, rounds: none, main_thread };
-            let reading = walk::read(work.timeline, work.calls, vec![idle], work.threads).pop().unwrap_or_default();
+    for phase in [Phase::SetUp, Phase::WarmUp] {
+        let mut of_phase = Vec::new();
+        for (ops, told) in ops.iter_mut().zip(&mut *told).filter(|(_, told)| told.measured == Some(Phase::Steady)) {
+            let Some(window) = told.phases.as_ref().map(|phases| phases.of(phase)) else { continue };
+            if window.len_ns() > 0 {
+                let measured = std::mem::replace(&mut ops.window, window);
+                let (unread, pass) = DevicePass::new(work, ops);
+                ops.window = measured;
+                of_phase.push((unread, (pass, told, window)));
+            }
+        }
+        let (unread, of_phase): (Vec<_>, Vec<_>) = of_phase.into_iter().unzip();
+        let none = &Union::default();
+        let idle = unread.into_iter().zip(&of_phase).map(|(unread, (pass, ..))| {
+            let (storms, main_thread) = (&pass.storms.parts, pass.main_thread);
+            IdleDevice { unread, storms, slow_steps: none, restarts: none, rounds: none, main_thread }
+        });
+        // All devices at once: each thread is laid out once for them.
+        let readings = walk::read(work.timeline, work.calls, idle.collect(), work.threads);
+        for ((pass, told, window), reading) in of_phase.into_iter().zip(readings) {
             let mut sums: Sums = ByAccount::default();
             for (account, sum) in sums.iter_mut() {
                 *sum = pass.tally.sums[account] + reading.sums[account].sum_ns;
             }
-            told.before.push((phase, ops.window, sums));
+            told.before.push((phase, window, sums));
         }
-        ops.window = window;
     }
 }
 

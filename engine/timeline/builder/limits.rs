@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::limits::{MAX_NAME_BYTES, MAX_NAME_COUNT, MAX_ROW_COUNT};
+use crate::limits::{MAX_HOST_ROW_COUNT, MAX_NAME_BYTES, MAX_NAME_COUNT, MAX_ROW_COUNT};
 use crate::text::cut;
 
 /// What a reader takes in at most. Far above honest reports; a user with a larger one raises them.
@@ -15,18 +15,24 @@ pub struct Limits {
     pub name_bytes: usize,
     /// Different names; further ones are taken for one.
     pub names: usize,
+    /// Rows of host threads that are read for each GPU, over all GPUs; those of the usual number of GPUs in any case.
+    pub host_rows: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { rows: MAX_ROW_COUNT, name_bytes: MAX_NAME_BYTES, names: MAX_NAME_COUNT }
+        Self { rows: MAX_ROW_COUNT, name_bytes: MAX_NAME_BYTES, names: MAX_NAME_COUNT, host_rows: MAX_HOST_ROW_COUNT }
     }
 }
 
 impl Limits {
     /// The names by which users set them, with what they are.
-    pub const NAMES: [(&str, &str); 3] =
-        [("rows", "rows of one table"), ("name-bytes", "bytes of one name"), ("names", "different names")];
+    pub const NAMES: [(&str, &str); 4] = [
+        ("rows", "rows of one table"),
+        ("name-bytes", "bytes of one name"),
+        ("names", "different names"),
+        ("host-rows", "rows of host threads, for each GPU"),
+    ];
 
     /// Sets a limit by its name; returns whether there is one of that name.
     pub fn set(&mut self, name: &str, value: u32) -> bool {
@@ -34,6 +40,7 @@ impl Limits {
             "rows" => self.rows = u64::from(value),
             "name-bytes" => self.name_bytes = value as usize,
             "names" => self.names = value as usize,
+            "host-rows" => self.host_rows = u64::from(value),
             _ => return false,
         }
         true

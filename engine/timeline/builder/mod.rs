@@ -252,6 +252,7 @@ impl Builder {
     /// The same on several threads; the timeline does not depend on their number.
     pub(crate) fn finish_on(mut self, on: Threads) -> Timeline {
         self.seal();
+        self.timeline.host_row_limit = self.limits.host_rows;
         let indices = self.inventory.fill(&mut self.timeline, self.actors.threads(), self.actors.streams());
         let threads = indices.of_threads(self.actors.threads());
         let streams = indices.of_streams(self.actors.streams());

@@ -85,7 +85,7 @@ fn throng() -> Facts {
 
 /// A report of which some rows, some names and the ends of names are left out.
 fn cut_short() -> Facts {
-    let limits = Limits { rows: 100, name_bytes: 12, names: 5 };
+    let limits = Limits { rows: 100, name_bytes: 12, names: 5, ..Limits::default() };
     let options = ReadOptions { limits, ..ReadOptions::default() };
     facts_of(&try_timeline(&fixture("training-step", SchemaVersion::Nsys2025), &options).unwrap())
 }
@@ -122,6 +122,15 @@ fn on_many_gpus() -> Facts {
     let path = folder.path().join("gpus.sqlite");
     heavy::write(&path, 80, &[&heavy::KERNELS.replace("PID, 0,", "PID, n % 40,"), heavy::LAUNCHES]);
     facts(&path)
+}
+
+/// The same, with more rows of the host than are read for each GPU.
+fn on_many_gpus_in_sums() -> Facts {
+    let folder = temp::folder();
+    let path = folder.path().join("gpus.sqlite");
+    heavy::write(&path, 80, &[&heavy::KERNELS.replace("PID, 0,", "PID, n % 20,"), heavy::LAUNCHES]);
+    let options = ReadOptions { limits: Limits { host_rows: 1, ..Limits::default() }, ..ReadOptions::default() };
+    facts_of(&try_timeline(&path, &options).unwrap())
 }
 
 /// Kernels that Nsight Compute profiled: both of its pages.
@@ -347,6 +356,7 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&readers::ncu::facts(with_atomics())));
     set.extend(names_in(&profiled_in_part()));
     set.extend(names_in(&on_many_gpus()));
+    set.extend(names_in(&on_many_gpus_in_sums()));
     set.extend(names_in(&traced()));
     set.extend(names_in(&checkpointed()));
     set.extend(names_in(&waiting()));

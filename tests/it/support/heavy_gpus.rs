@@ -15,6 +15,7 @@ pub const CASES: &[(&str, Make)] = &[
     ("call-names-of-gpus", call_names_of_gpus),
     ("waits-in-ranges-of-gpus", waits_in_ranges_of_gpus),
     ("waits-in-waits-of-gpus", waits_in_waits_of_gpus),
+    ("calls-for-gpus", calls_for_gpus),
 ];
 
 fn run(path: &Path, sql: &str) {
@@ -185,4 +186,17 @@ fn waits_in_waits_of_gpus(path: &Path, rows: i64) {
     more(path, 3_200, &[&kernels, &launches]);
     let waits = format!("CUPTI_ACTIVITY_KIND_RUNTIME n * 1000 + 7, {end} + 7000, TID, 0, 5, 0");
     more(path, rows, &[&waits]);
+}
+
+/// A thread that launches on all of 32 GPUs twenty times, and calls as often as there are rows between.
+fn calls_for_gpus(path: &Path, rows: i64) {
+    write(path, 0, &[]);
+    run(path, "INSERT INTO StringIds VALUES (5, 'cudaEventRecord');");
+    let at = format!("(n / 32) * {}", rows * 1_000 / 20);
+    let kernels = format!(
+        "CUPTI_ACTIVITY_KIND_KERNEL {at} + 2000, {at} + 2900, PID, n % 32, 1, 7, n, 1, 1, 1, 1, 1, 32, 1, 1, 16"
+    );
+    let launches = format!("CUPTI_ACTIVITY_KIND_RUNTIME {at} + n % 32 * 10, {at} + n % 32 * 10 + 9, TID, n, 2, 0");
+    more(path, 32 * 20, &[&kernels, &launches]);
+    more(path, rows, &["CUPTI_ACTIVITY_KIND_RUNTIME n * 1000 + 500, n * 1000 + 900, TID, 0, 5, 0"]);
 }
