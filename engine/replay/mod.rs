@@ -29,7 +29,7 @@ use crate::ledger::{Calls, DeviceOps};
 use crate::steps::Step;
 use crate::timeline::Timeline;
 
-pub use change::{Change, PieceLoop, SORTING, gathers};
+pub use change::{Change, PieceLoop, SORTING, UNFOLLOWED, gathers};
 pub use gains::{Gain, InTurn, Kept, Replay};
 pub use most::spread;
 pub use name_marks::{MANY_TENSORS, NameMarks};

@@ -12,6 +12,8 @@ const SORTS: [&str; 6] = [
     "radixSortKV",
     "bitonicSortKV",
 ];
+/// In the names of kernels that fill memory with one value.
+const FILLS: [&str; 1] = ["FillFunctor"];
 /// In the names of kernels that look for what a mask chooses: they compute where it is.
 const SEARCHES: &str = "cub::";
 /// In the names of kernels of cuDNN that convolve by Winograd's method.
@@ -24,6 +26,8 @@ const PYTHON: [&str; 2] = ["at::native::", "cupy_"];
 pub struct NameMarks {
     /// It sorts.
     pub is_sort: bool,
+    /// It fills memory with one value.
+    pub is_fill: bool,
     /// It looks for what is chosen, and copies nothing of it.
     pub searches: bool,
     /// It works through a list of tensors, piece by piece, as those of optimizers do.
@@ -40,6 +44,7 @@ impl NameMarks {
         let has_any = |words: &[&str]| words.iter().any(|word| name.contains(word));
         Self {
             is_sort: has_any(&SORTS),
+            is_fill: has_any(&FILLS),
             searches: name.contains(SEARCHES),
             is_of_many_tensors: name.contains(MANY_TENSORS),
             is_winograd: name.contains(WINOGRAD),
@@ -64,5 +69,7 @@ mod tests {
         assert_eq!(told("void at::native::multi_tensor_apply_kernel<Adam>"), [false, false, true, false, true]);
         assert_eq!(told("cudnn::winograd_nonfused::winogradForwardData4x4"), [false, false, false, true, false]);
         assert_eq!(told("cupy_add__float_float32"), [false, false, false, false, true]);
+        let fill = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>";
+        assert!(NameMarks::of(fill).is_fill && !NameMarks::of("cupy_add__float_float32").is_fill);
     }
 }

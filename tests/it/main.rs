@@ -40,6 +40,7 @@ mod architecture;
 /// What can be read: kept fixtures, call stacks, exports by nsys, damaged and foreign files.
 mod readers {
     mod call_stacks;
+    pub(crate) mod collective_sizes;
     mod damage;
     mod damaged_traces;
     mod fixtures;

@@ -51,6 +51,22 @@ pub(super) const COLLECTIVES: &[Fact] = &[
         "The same of collectives beside which no other kernel runs, against the shortest of those: what looks like waiting for ranks that come late.",
     ),
     fact(
+        "small_collective_median_ns",
+        Int,
+        CollectiveSizes,
+        Intensive,
+        "The median time of those called collective_name that send at most one of 16 bytes of the large ones beside them, nothing computed beside either: where it is near that of the large ones, bytes do not decide how long they take. Absent, as all facts of small and large collectives, where these or large ones of one size, of 1 MiB and more, are fewer than 5.",
+    ),
+    fact("small_collective_bytes", Int, CollectiveSizes, Intensive, "The bytes of the largest of the small ones."),
+    fact(
+        "large_collective_median_ns",
+        Int,
+        CollectiveSizes,
+        Intensive,
+        "The median time of the large ones of the one size that takes the most time.",
+    ),
+    fact("large_collective_bytes", Int, CollectiveSizes, Intensive, "The bytes of one of these."),
+    fact(
         "tiny_collective_wait_ns",
         Int,
         CollectiveSizes,

@@ -107,7 +107,7 @@ pub(super) const SORTS: &[Fact] = &[
         Int,
         CudaTrace,
         Extensive,
-        "Time of all that this operator launches, each by itself; where none is known, sort_kernel_ns.",
+        "Time of all that this operator launches, each by itself, without what fills the gradient of a whole table; where none is known, sort_kernel_ns.",
     ),
     fact(
         "sort_kernel_round_share",

@@ -109,6 +109,13 @@ pub(super) const TORCH: &[Fact] = &[
         "Durations of the kernels and copies that nodes of the backward pass launch, summed; absent with gradient_parameter_count.",
     ),
     fact(
+        "fsdp_unit_count",
+        Int,
+        Nvtx,
+        Intensive,
+        "Modules that `fully_shard` was called for, by the names that their forward passes are marked with (`FSDP::pre_forward (NAME)`): the parameters of each are gathered by themselves. Absent without any, and without communication.",
+    ),
+    fact(
         "data_parallel_forward_count",
         Int,
         Nvtx,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::stats::median;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::OpKind;
@@ -15,6 +16,8 @@ const MIN_COUNT: usize = 5;
 const MOST_BESIDE: f64 = 0.1;
 /// What is computed behind the longest is next to nothing where it takes a smaller part of its time.
 const MOST_BEHIND: f64 = 0.05;
+/// Small ones, beside large ones of the same name, send at most one of so many bytes.
+const SMALL_ONE_OF: i64 = 16;
 /// Smaller ones are bound by latency, not by bandwidth.
 const LARGE_BYTES: i64 = 1 << 20;
 
@@ -73,6 +76,30 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set_some("collective_bus_gb_per_s", all.gb_per_s());
     // Of few all may wait.
     facts.set_some("collective_best_bus_gb_per_s", best.gb_per_s().filter(|_| best_count >= MIN_COUNT as i64));
+    if let Some((name, _)) = main {
+        by_size(&alone, *name, facts);
+    }
+}
+
+/// How long the large and the small ones of a name take with nothing computed beside them: where bytes decide that, the small ones take a
+/// small part of it.
+fn by_size(alone: &Durations, name: NameId, facts: &mut Entity) {
+    let own: Vec<_> = alone.iter().filter(|(collective, _)| collective.name == name).collect();
+    let many = own.iter().filter(|(collective, times)| times.len() >= MIN_COUNT && collective.bytes >= LARGE_BYTES);
+    let sum_ns = |times: &[i64]| times.iter().copied().fold(0, i64::saturating_add);
+    let Some((large, large_ns)) = many.max_by_key(|(_, times)| sum_ns(times)) else { return };
+    let is_small = |collective: &Collective| {
+        collective.group_size == large.group_size && collective.bytes <= large.bytes / SMALL_ONE_OF
+    };
+    let small: Vec<_> = own.iter().filter(|(collective, _)| is_small(collective)).collect();
+    let mut small_ns: Vec<i64> = small.iter().flat_map(|(_, times)| times.iter().copied()).collect();
+    if small_ns.len() < MIN_COUNT {
+        return;
+    }
+    facts.set_some("small_collective_bytes", small.iter().map(|(collective, _)| collective.bytes).max());
+    facts.set_some("small_collective_median_ns", median(&mut small_ns));
+    facts.set("large_collective_bytes", large.bytes);
+    facts.set_some("large_collective_median_ns", median(&mut (*large_ns).clone()));
 }
 
 /// What goes over the busiest link, and how long that takes.

@@ -11,6 +11,9 @@ use crate::timeline::columns::RangeKind;
 
 /// The range of a forward pass whose backward pass reduces the gradients.
 const FORWARD: &str = "DistributedDataParallel.forward";
+/// How the ranges begin in which a module whose parameters are sharded by themselves gets them before its forward pass: the name of the
+/// module stands behind it.
+const GATHERED_UNIT: &str = "FSDP::pre_forward (";
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     if !device.passed(context).has_communication {
@@ -19,6 +22,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let is_forward = labels(context.timeline, |name| name == FORWARD);
     if is_forward.contains(&true) {
         facts.set("data_parallel_forward_count", count_of(context.timeline, device, &is_forward));
+    }
+    let is_unit = labels(context.timeline, |name| name.starts_with(GATHERED_UNIT));
+    let unit_count = is_unit.iter().filter(|is_unit| **is_unit).count() as i64;
+    if unit_count > 0 && count_of(context.timeline, device, &is_unit) > 0 {
+        facts.set("fsdp_unit_count", unit_count);
     }
     again::extract(context, device, facts, &is_forward);
     after::extract(context, device, facts);

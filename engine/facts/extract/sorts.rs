@@ -6,8 +6,9 @@ use super::optimizer::OptimizerSteps;
 use super::{Context, DeviceContext, operators, steps};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
-use crate::replay::SORTING;
+use crate::replay::{NameMarks, SORTING, UNFOLLOWED};
 use crate::timeline::interval::Interval;
+use crate::timeline::names::Told;
 use crate::timeline::union::Union;
 
 /// Operators that write by an index, which they sort where several values fall on one place.
@@ -38,7 +39,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 }
 
 /// The operator that most of these kernels lie in, where it is known to sort, and how long all runs that it launches, each by itself: a sort is more than the kernels
-/// that compare. Returns that time.
+/// that compare, and what fills the gradient of a table is none of it. Returns that time.
 fn of_operator(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) -> Option<i64> {
     let timeline = context.timeline;
     let labels = &timeline.ranges.labels;
@@ -54,11 +55,16 @@ fn of_operator(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity
     if !is_own.iter().zip(&is_whole).any(|(is_own, is_whole)| *is_own && *is_whole) {
         return None;
     }
+    // The gradient of a whole table is filled however it is summed up.
+    let is_filled = UNFOLLOWED.contains(&timeline.name(name));
+    let mut fills = Told::new(&timeline.names, |name| NameMarks::of(name).is_fill);
     let ranges = OptimizerSteps::new(timeline, &is_own);
     let mut ranges = ranges.follow();
     let (mut count, mut sum_ns) = (0, 0_i64);
     for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
-        if ranges.launched(timeline, op) {
+        let is_kernel = op.kind == OpKind::Kernel;
+        let is_left_out = is_filled && is_kernel && fills.of(timeline.kernels.shape_of(op.index).full_name);
+        if ranges.launched(timeline, op) && !is_left_out {
             count += 1;
             sum_ns = sum_ns.saturating_add(op.interval().clip(device.window()).len_ns());
         }

@@ -25,7 +25,7 @@ pub use gathered::gathers;
 pub(super) use host::is_scalar_readback;
 use programs::Loops;
 pub use programs::PieceLoop;
-pub use sorted::SORTING;
+pub use sorted::{SORTING, UNFOLLOWED};
 
 /// How much of it a change is taken to win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

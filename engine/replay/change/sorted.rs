@@ -34,12 +34,12 @@ pub const SORTING: [&str; 20] = [
     "aten::lexsort",
 ];
 /// Of these, those whose result does not lie in the order that they sort by: nothing behind them works on less where they sort less.
-const UNFOLLOWED: [&str; 4] =
+pub const UNFOLLOWED: [&str; 4] =
     ["aten::randperm", "aten::multinomial", "aten::embedding_dense_backward", "aten::_embedding_bag_dense_backward"];
 
 impl Play<'_> {
-    /// Operators that sort go, with all that they launch and wait for. Whoever sorts less works on less behind that as well: at best
-    /// what follows in the step goes too, where sorting takes enough of it to be changed for that.
+    /// Operators that sort go, with all that they launch and wait for but what fills gradients of whole tables. Whoever sorts less works
+    /// on less behind that as well: at best what follows in the step goes too, where sorting takes enough of it to be changed for that.
     pub(super) fn keep_order(&mut self, extent: Extent, setting: &Setting<'_>) {
         let part = &self.model.part;
         let is_followed = |name: &str| SORTING.contains(&name).then(|| !UNFOLLOWED.contains(&name));
@@ -59,6 +59,13 @@ impl Play<'_> {
         let mut is_gone: Vec<bool> = calls
             .map(|(call, operator)| operator.is_some_and(|own| sorts.contains(&(call.thread, own.times.start))))
             .collect();
+        // The gradient of a whole table is filled however it is summed up.
+        let is_fill = |op: &Op| setting.marks_of(op).is_fill && operator(op).is_some_and(|own| !own.told);
+        for op in part.ops.iter().filter(|op| is_fill(op)) {
+            if let Some(is_gone) = is_gone.get_mut(op.call as usize) {
+                *is_gone = false;
+            }
+        }
         let of_call = |is_gone: &[bool], op: &Op| is_gone.get(op.call as usize) == Some(&true);
         let own = || part.ops.iter().filter(|op| of_call(&is_gone, op));
         let run_ns = |op: &Op| (op.end - op.start) as f64;

@@ -10,6 +10,7 @@ use coldspot::limits::MAX_THREAD_COUNT;
 use coldspot::source::{Limits, ReadOptions};
 use rusqlite::Connection;
 
+use crate::readers::collective_sizes::gathered as gathered_units;
 use crate::readers::kineto_held::{broadcasts, copies_within, zooming};
 use crate::readers::kineto_operators::{asked_copies, filled, gathered, loops, made_again, pieces};
 use crate::readers::kineto_recomputed::of_several_losses;
@@ -375,6 +376,7 @@ fn every_fact_of_the_catalogue_is_set() {
         copies_within("CompiledFunction"),
         frozen(),
         reduced_each_pass(),
+        gathered_units(1_600, 1_700),
         reduced_by_hand(),
         of_several_losses(),
         asked_copies(),

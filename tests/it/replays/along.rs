@@ -383,13 +383,18 @@ fn what_the_host_does_between_two_loads_goes_with_them() {
 
 /// Steps of which an operator sorts for a third and calls another within, before a product of what is in order.
 pub(crate) fn sorting(operator: &str, kernel: &str) -> Trace {
+    sorting_and(operator, kernel, "coalesceValuesKernel")
+}
+
+/// The same with another kernel behind what sorts.
+fn sorting_and(operator: &str, kernel: &str, other: &str) -> Trace {
     let mut trace = Trace::default();
     for step in 0..STEP_COUNT {
         let begin = trace.host_us;
         trace.launch("filter_kernel", KERNEL_US);
         let sort = trace.host_us;
         trace.launch(kernel, KERNEL_US);
-        trace.launch("coalesceValuesKernel", KERNEL_US);
+        trace.launch(other, KERNEL_US);
         let length = trace.host_us - sort;
         for (name, inset) in [(operator, 0.0), ("aten::_coalesce", 1.0)] {
             trace.events.event("cpu_op", name, 99, sort + inset - 1.0, length - 2.0 * inset, "");
@@ -417,6 +422,19 @@ fn what_an_operator_sorts_goes_with_all_that_it_launches() {
     // An operator of which nobody knows that it sorts may do anything else; the one within it is known.
     let (expected, _) = shares(&sorting("aten::frobnicate", sort));
     assert!((0.28..0.36).contains(&expected), "{expected}");
+}
+
+#[test]
+fn what_fills_the_gradient_of_a_table_is_no_sorting() {
+    let fill = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float> >(int)";
+    let sort = "void cub::detail::DeviceMergeSortMergeKernel<int>(int)";
+    let of = |other: &str| sorting_and("aten::embedding_dense_backward", sort, other);
+    let (filled, summed) = (of(fill), of("compute_grad_weight"));
+    assert_eq!(filled.fact("sort_operator_launch_count"), f64::from(STEP_COUNT));
+    assert_eq!(summed.fact("sort_operator_launch_count"), f64::from(2 * STEP_COUNT));
+    assert!((1.9..2.1).contains(&(summed.fact("sort_ns") / filled.fact("sort_ns"))));
+    let most_ns = |trace: &Trace| trace.gain(Change::KeepOrder).0.ceiling_ns as f64;
+    assert!(most_ns(&filled) < 0.7 * most_ns(&summed), "{} {}", most_ns(&filled), most_ns(&summed));
 }
 
 #[test]
