@@ -9,7 +9,6 @@ use super::by_thread::ByThread;
 use super::classes::{activity_of, classes};
 use super::compiling::{CodeStretches, CodeWork};
 use super::first::FirstOf;
-use super::host_rows::STRETCHES_PER_ROW;
 use super::laid_out::{LaidOut, Shared};
 use super::rows::{Source, Table};
 use super::{dispatch, marks, prints, profiler_calls};
@@ -21,6 +20,8 @@ use crate::timeline::{NONE, NameId, Timeline};
 
 /// Host code between two API calls closer than this counts as launching, whatever it is.
 pub const LAUNCH_GAP_NS: i64 = 50_000;
+/// A row begins a stretch, and ends one.
+pub(super) const STRETCHES_PER_ROW: usize = 2;
 /// Stretches that are kept in any case, for many threads of few rows.
 const STRETCHES_ANYWAY: usize = 1 << 16;
 

@@ -1,14 +1,11 @@
 //! How much was recorded of a thread: what it did is read for each GPU whose idle time it explains, so that of more than a limit the
 //! idle time of some GPUs is read in sums.
 
-use super::host::Calls;
+use super::host::{Calls, STRETCHES_PER_ROW};
 use super::queries::Queries;
 use crate::limits::USUAL_DEVICE_COUNT;
 use crate::timeline::near::Near;
 use crate::timeline::{Timeline, Times};
-
-/// A row begins a stretch, and ends one.
-pub(super) const STRETCHES_PER_ROW: usize = 2;
 
 impl Calls {
     /// How many calls of a thread, of CUDA and of the OS, and overheads there are.

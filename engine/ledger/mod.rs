@@ -38,6 +38,7 @@ pub mod ops;
 mod prints;
 mod profiler_calls;
 mod queries;
+mod question;
 mod queued;
 pub mod reading;
 mod rows;

@@ -12,6 +12,7 @@ use super::idle::IdleReading;
 use super::in_sums::InSums;
 use super::of_thread::{OfThread, tell_threads};
 use super::queries::Queries;
+use super::question::Question;
 use super::reading::{Drained, RangeIdle, TimeSum};
 use super::stretches::Unread;
 use crate::limits::{max_call_names, max_waits_in_ranges};
@@ -30,36 +31,6 @@ const LABEL_BYTES: usize = size_of::<RangeIdle>() + 32;
 const NAME_BYTES: usize = size_of::<TimeSum>() + size_of::<Drained>() + 128;
 const PLACE_BYTES: usize = 128;
 const WAIT_BYTES: usize = 2 * (size_of::<WaitInRange>() + size_of::<i64>());
-
-/// What one thread has to explain of one device.
-pub(super) struct Question<'all> {
-    pub(super) thread: u32,
-    /// The index of the device among those asked about.
-    pub(super) device: usize,
-    /// The stretches of short kernels of the device.
-    pub(super) storms: &'all Union,
-    /// Its slow steps.
-    pub(super) slow_steps: &'all Union,
-    /// Where loops over loaders begin anew.
-    pub(super) restarts: &'all Union,
-    /// Its rounds.
-    pub(super) rounds: &'all Union,
-    /// By label, whether its ranges are steps of an optimizer.
-    pub(super) is_optimizer: &'all [bool],
-    pub(super) queries: &'all [Queries],
-    /// The window: waits count within it.
-    window: Interval,
-    /// The begin of that, before the work that repeats.
-    pub(super) start_up: Interval,
-}
-
-impl Question<'_> {
-    /// From the begin of the window to the end of what is asked: up to there waits can win something.
-    fn hull(&self) -> Interval {
-        let last = self.queries.last().and_then(Queries::last_host);
-        last.map_or(self.window, |last| self.window.hull(last))
-    }
-}
 
 /// A device whose idle time is to be read.
 pub(crate) struct IdleDevice<'all> {
