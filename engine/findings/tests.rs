@@ -1,6 +1,6 @@
 use super::samples::{Sample, finding, healthy, hostile, nothing, two_gpus};
 use super::*;
-use crate::facts::EntityKind;
+use crate::facts::{EntityId, EntityKind};
 use crate::findings::work::Repeated;
 use crate::replay::Change;
 use crate::rules::outcome::{Confidence, Outcome, Replayed};
@@ -23,6 +23,30 @@ fn the_verdict_is_one_true_sentence() {
         "No GPU work was recorded, so there is nothing to judge. The profiler says of the driver or device: “CUPTI_ERROR_NOT_INITIALIZED: the driver is older than 470.”"
     );
     assert!(verdict(hostile()).starts_with("Read with care (events were lost): GPU 0"));
+}
+
+#[test]
+fn a_large_bound_is_told_beside_little_that_is_sure() {
+    let sample = two_gpus();
+    let first = sample.review().findings.remove(0);
+    let is_other = |device: &EntityId| first.subject.device.as_ref().is_some_and(|own| own.entity != *device);
+    let another = sample.facts.of_kind(EntityKind::Device).map(|(device, _)| device).find(is_other);
+    let with = |share: f64, once: bool, entity: Option<EntityId>| {
+        let mut other = first.clone();
+        other.severity = Severity::Info;
+        other.once = once;
+        other.gain = Some(Gain::new((share * 1e9) as i64, 1_000_000_000, "idle".to_owned(), String::new()));
+        if let Some(device) = other.subject.device.as_mut() {
+            device.entity = entity.unwrap_or(device.entity);
+        }
+        let findings = [other];
+        verdict::larger_bound(&first, &findings).map(|(_, gain)| gain.share)
+    };
+    assert_eq!(with(0.87, false, None), Some(0.87));
+    assert_eq!((with(0.199, false, None), with(0.2, false, None)), (None, Some(0.2)));
+    assert_eq!(with(0.87, true, None), None, "that comes once");
+    assert!(another.is_some());
+    assert_eq!(with(0.87, false, another), None, "of another GPU");
 }
 
 #[test]

@@ -340,7 +340,7 @@ fn loss(
 }
 
 /// Another finding, also one that is only noted, whose bound is far more than the little that is told of the first.
-fn larger_bound<'all>(first: &Finding, findings: &'all [Finding]) -> Option<(&'all Finding, &'all Gain)> {
+pub(super) fn larger_bound<'all>(first: &Finding, findings: &'all [Finding]) -> Option<(&'all Finding, &'all Gain)> {
     let is_same = |other: &Finding| {
         let device = |finding: &Finding| finding.subject.device.as_ref().map(|device| device.entity);
         device(other) == device(first) && !other.once
