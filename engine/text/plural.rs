@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::number;
 
 /// What rules count: a noun of theirs ends in one of these.
-const NOUNS: [(&str, &str); 51] = [
+const NOUNS: [(&str, &str); 53] = [
     ("all-reduces", "all-reduce"),
     ("allocations", "allocation"),
     ("blocks", "block"),
@@ -26,6 +26,7 @@ const NOUNS: [(&str, &str); 51] = [
     ("lines", "line"),
     ("memsets", "memset"),
     ("migrations", "migration"),
+    ("modules", "module"),
     ("names", "name"),
     ("nodes", "node"),
     ("operations", "operation"),
@@ -51,6 +52,7 @@ const NOUNS: [(&str, &str); 51] = [
     ("streams", "stream"),
     ("stretches", "stretch"),
     ("threads", "thread"),
+    ("units", "unit"),
     ("versions", "version"),
     ("warps", "warp"),
     ("times", "time"),
