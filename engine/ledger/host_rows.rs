@@ -45,10 +45,10 @@ impl Rows<'_> {
 }
 
 /// All that was recorded of one thread: calls, ranges, where in the code it was.
-pub(super) struct HostRows<'all>(Vec<Rows<'all>>);
+struct HostRows<'all>(Vec<Rows<'all>>);
 
 impl<'all> HostRows<'all> {
-    pub(super) fn of(timeline: &'all Timeline, calls: &'all Calls, thread: u32) -> Self {
+    fn of(timeline: &'all Timeline, calls: &'all Calls, thread: u32) -> Self {
         let tables = [
             (&calls.by_thread, &timeline.api.times),
             (&calls.os_by_thread, &timeline.os_calls.times),
@@ -67,7 +67,7 @@ impl<'all> HostRows<'all> {
     }
 
     /// How many there are.
-    pub(super) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.0.iter().map(Rows::len).sum()
     }
 
@@ -87,28 +87,44 @@ impl<'all> HostRows<'all> {
         }
         count
     }
-
-    /// Which devices, each by what it asks of the thread, are read in sums, where each row may be read for so many.
-    pub(super) fn in_sums<'asked>(
-        mut self,
-        asked: impl ExactSizeIterator<Item = &'asked [Queries]>,
-        most_devices: usize,
-    ) -> Vec<bool> {
-        if asked.len() <= most_devices {
-            return vec![false; asked.len()];
-        }
-        let mut left = self.len().saturating_mul(most_devices);
-        let is_beyond = |lists: &[Queries]| {
-            let left_after = left.checked_sub(self.asked(lists, left));
-            left = left_after.unwrap_or(left);
-            left_after.is_none()
-        };
-        asked.map(is_beyond).collect()
-    }
 }
 
-/// For how many devices each row of a thread may be read, where there are so many rows: for as many as usual machines have in any case.
-pub(super) fn most_devices(row_limit: u64, row_count: usize) -> usize {
+/// Which devices, each by what it asks of a thread, are read in sums, where each row may be read for so many.
+pub(super) fn in_sums<'asked>(
+    timeline: &Timeline,
+    (calls, most_devices): (&Calls, usize),
+    thread: u32,
+    asked: impl ExactSizeIterator<Item = &'asked [Queries]>,
+) -> Vec<bool> {
+    if asked.len() <= most_devices {
+        return vec![false; asked.len()];
+    }
+    let mut rows = HostRows::of(timeline, calls, thread);
+    let mut left = rows.len().saturating_mul(most_devices);
+    let is_beyond = |lists: &[Queries]| {
+        let left_after = left.checked_sub(rows.asked(lists, left));
+        left = left_after.unwrap_or(left);
+        left_after.is_none()
+    };
+    asked.map(is_beyond).collect()
+}
+
+/// For how many devices each row of the threads that are asked may be read. Where no more than usual ask, the rows need not be counted.
+pub(super) fn most_devices(
+    timeline: &Timeline,
+    calls: &Calls,
+    device_count: usize,
+    threads: impl Iterator<Item = u32>,
+) -> usize {
+    if device_count <= USUAL_DEVICE_COUNT {
+        return USUAL_DEVICE_COUNT;
+    }
+    let rows = threads.map(|thread| HostRows::of(timeline, calls, thread).len()).sum();
+    most_for(timeline.host_row_limit, rows)
+}
+
+/// The same, where there are so many rows: as many as usual machines have in any case.
+fn most_for(row_limit: u64, row_count: usize) -> usize {
     let devices = row_limit / row_count.max(1) as u64;
     usize::try_from(devices).unwrap_or(usize::MAX).max(USUAL_DEVICE_COUNT)
 }
@@ -119,9 +135,9 @@ mod tests {
 
     #[test]
     fn few_rows_are_read_for_all_devices_and_many_for_as_many_as_are_usual() {
-        assert_eq!(most_devices(32_000_000, 1_000_000), 32);
-        assert_eq!(most_devices(32_000_000, 2_000_000), 16);
-        assert_eq!(most_devices(32_000_000, 40_000_000), USUAL_DEVICE_COUNT);
-        assert_eq!(most_devices(0, 0), USUAL_DEVICE_COUNT);
+        assert_eq!(most_for(32_000_000, 1_000_000), 32);
+        assert_eq!(most_for(32_000_000, 2_000_000), 16);
+        assert_eq!(most_for(32_000_000, 40_000_000), USUAL_DEVICE_COUNT);
+        assert_eq!(most_for(0, 0), USUAL_DEVICE_COUNT);
     }
 }

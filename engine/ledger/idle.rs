@@ -325,15 +325,9 @@ impl IdleReading {
         for (account, samples) in other.samples.into_pairs() {
             self.samples[account].extend(samples);
         }
-        for (call, ns) in other.stacked_ns {
-            *self.stacked_ns.entry(call).or_default() += ns;
-        }
-        for (key, ns) in other.sources {
-            *self.sources.entry(key).or_default() += ns;
-        }
-        for (location, ns) in other.loading_sources {
-            *self.loading_sources.entry(location).or_default() += ns;
-        }
+        add_each(&mut self.stacked_ns, other.stacked_ns);
+        add_each(&mut self.sources, other.sources);
+        add_each(&mut self.loading_sources, other.loading_sources);
         self.in_loading.add(&other.in_loading);
     }
 
@@ -418,5 +412,12 @@ impl IdleReading {
         self.after_waits.merge_of(process, reading.after_waits);
         self.optimizer_ns += reading.optimizer_ns;
         self.too_deep_count += reading.too_deep_count;
+    }
+}
+
+/// Adds times to those that are known by the same keys.
+fn add_each<K: Ord>(sums: &mut BTreeMap<K, i64>, more: BTreeMap<K, i64>) {
+    for (key, ns) in more {
+        *sums.entry(key).or_default() += ns;
     }
 }

@@ -7,7 +7,7 @@ use super::after_waits::WaitInRange;
 use super::ahead::Waited;
 use super::cursor::{Cursor, Did};
 use super::host::Calls;
-use super::host_rows::{HostRows, most_devices};
+use super::host_rows;
 use super::idle::IdleReading;
 use super::in_sums::InSums;
 use super::of_thread::{OfThread, tell_threads};
@@ -92,8 +92,8 @@ fn walk_all(
     questions.sort_by_key(|question| (question.thread, question.device));
     let by_thread: Vec<_> = questions.chunk_by(|a, b| a.thread == b.thread).collect();
     let batches: Vec<_> = by_thread.chunks(by_thread.len().div_ceil(MAX_BATCHES).max(1)).collect();
-    let rows = |thread: &&[Question<'_>]| thread.first().map_or(0, |of| HostRows::of(timeline, calls, of.thread).len());
-    let most_devices = most_devices(timeline.host_row_limit, by_thread.iter().map(rows).sum());
+    let asked = by_thread.iter().filter_map(|questions| questions.first()).map(|question| question.thread);
+    let most_devices = host_rows::most_devices(timeline, calls, devices.len(), asked);
     let weight = |batch: &&[&[Question<'_>]]| weight(timeline, calls, batch);
     let walk = |batch: &&[&[Question<'_>]]| walk_batch(timeline, (calls, most_devices), batch);
     parallel::in_order(threads, &batches, (MAX_WALKED_BYTES, weight), walk, take);
@@ -171,7 +171,7 @@ fn walk(
     };
     let loading = located_loading(timeline, thread);
     let asked = questions.iter().map(|question| question.queries);
-    let is_in_sums = HostRows::of(timeline, calls, thread).in_sums(asked, most_devices);
+    let is_in_sums = host_rows::in_sums(timeline, (calls, most_devices), thread, asked);
     let of = |in_sums: bool| {
         let chosen = questions.iter().zip(&is_in_sums).filter(move |(_, is_in_sums)| **is_in_sums == in_sums);
         chosen.map(|(question, _)| Cursor::new(timeline, question, &loading, in_sums)).collect::<Vec<_>>()
@@ -194,7 +194,5 @@ fn walk(
 fn located_loading(timeline: &Timeline, thread: u32) -> Union {
     let known = timeline.call_locations.of_thread(thread).and_then(|_| timeline.ranges.of_thread(thread));
     let Some(ranges) = known else { return Union::default() };
-    let is_loading = timeline.loading_labels();
-    let labelled = ranges.times.iter().zip(&ranges.label);
-    Union::of(labelled.filter(|(_, label)| is_loading.get(**label as usize) == Some(&true)).map(|(times, _)| times))
+    Union::of(ranges.labelled(timeline.loading_labels()))
 }

@@ -26,10 +26,8 @@ pub fn looped_cells(
             continue;
         }
         let own = timeline.ranges.threads.iter().filter(|ranges| is_own(ranges.thread));
-        let count = own
-            .flat_map(|ranges| ranges.times.iter().zip(&ranges.label))
-            .filter(|(times, label)| is_cell.get(**label as usize) == Some(&true) && times.overlap_ns(within) > 0);
-        let count = count.count();
+        let cells = own.flat_map(|ranges| ranges.labelled(&is_cell));
+        let count = cells.filter(|times| times.overlap_ns(within) > 0).count();
         if count > 0 {
             return Some((cell, count));
         }

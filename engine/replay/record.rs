@@ -12,7 +12,7 @@ use crate::timeline::api::{self, ApiClass, MemoryCall, memory_call};
 use crate::timeline::columns::{Direction, HostMemory, RangeKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
-use crate::timeline::{ACCUMULATE_GRAD, NONE, ThreadRanges};
+use crate::timeline::{ACCUMULATE_GRAD, NONE};
 
 /// Threads that are played again at most: each is held against all others where it was silent.
 const MAX_THREAD_COUNT: usize = 64;
@@ -255,7 +255,7 @@ impl Part {
             return;
         }
         let ranges = &subject.timeline.ranges;
-        let of_thread = |thread: u32| ranges.of_thread(thread).map(|ranges| loading_of(ranges, is_loading));
+        let of_thread = |thread: u32| Some(Union::of(ranges.of_thread(thread)?.labelled(is_loading)));
         let own: Vec<Union> = threads.iter().map(|thread| of_thread(*thread).unwrap_or_default()).collect();
         let process = |thread: &u32| subject.timeline.process_of(*thread);
         let mut of_process: HashMap<u32, Vec<Interval>> = HashMap::default();
@@ -315,11 +315,9 @@ impl Part {
         note: impl Fn(&mut Call) + Copy,
     ) {
         let Some(ranges) = subject.timeline.ranges.of_thread(thread) else { return };
-        let is_own = |label: u32| is_noted.get(label as usize) == Some(&true);
-        let own = ranges.times.iter().zip(&ranges.label).filter(|(_, label)| is_own(**label));
         let calls = &mut self.calls[first..];
         let mut next = 0;
-        for (times, _) in own {
+        for times in ranges.labelled(is_noted) {
             next += calls[next..].partition_point(|call| call.start < times.start);
             let inside = calls[next..].partition_point(|call| call.start < times.end);
             calls[next..next + inside].iter_mut().for_each(note);
@@ -330,11 +328,9 @@ impl Part {
     /// What of the time before each call lies between two steps of the profiler, which the program calls there.
     fn note_profiler(&mut self, subject: &Subject<'_>, is_step: &[bool], thread: u32, first: usize) {
         let Some(ranges) = subject.timeline.ranges.of_thread(thread) else { return };
-        let is_own = |label: u32| is_step.get(label as usize) == Some(&true);
-        let own = ranges.times.iter().zip(&ranges.label).filter(|(_, label)| is_own(**label));
         let mut before: Option<i64> = None;
         let mut between = Union::default();
-        for (times, _) in own {
+        for times in ranges.labelled(is_step) {
             let since = before.replace(times.end).unwrap_or(times.start);
             if (1..=MAX_PROFILER_STEP_NS).contains(&(times.start - since)) {
                 between.push(Interval::new(since, times.start));
@@ -437,12 +433,6 @@ impl CopyOf {
         let is_pageable = copies.host_memory.get(index) == Some(&HostMemory::Pageable);
         Self { lane, is_within_device, bytes: copies.bytes.get(index).copied().unwrap_or(0), is_pageable }
     }
-}
-
-/// When a thread fetched data. One range within another is not counted twice.
-fn loading_of(ranges: &ThreadRanges, is_loading: &[bool]) -> Union {
-    let labelled = ranges.times.iter().zip(&ranges.label);
-    Union::of(labelled.filter(|(_, label)| is_loading.get(**label as usize) == Some(&true)).map(|(times, _)| times))
 }
 
 /// Notes what of the time before each call of a thread lies in a union, of which there may be far more parts than calls.

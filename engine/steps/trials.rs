@@ -40,9 +40,6 @@ fn last_range(timeline: &Timeline, window: Interval) -> Option<i64> {
         return None;
     }
     let threads = timeline.ranges.threads.iter();
-    let trials = threads.flat_map(|thread| {
-        let labelled = thread.times.iter().zip(&thread.label);
-        labelled.filter(|(_, label)| is_trial.get(**label as usize) == Some(&true)).map(|(times, _)| times.end)
-    });
+    let trials = threads.flat_map(|thread| thread.labelled(&is_trial).map(|times| times.end));
     trials.filter(|end| (window.start..window.end).contains(end)).max()
 }

@@ -311,6 +311,12 @@ pub struct ThreadRanges {
 }
 
 impl ThreadRanges {
+    /// When the thread was in those whose labels are told, by the index of the label.
+    pub fn labelled(&self, is_told: &[bool]) -> impl Iterator<Item = Interval> {
+        let all = self.times.iter().zip(&self.label);
+        all.filter(|(_, label)| is_told.get(**label as usize) == Some(&true)).map(|(times, _)| times)
+    }
+
     /// Puts them in order.
     pub(crate) fn sort(&mut self) {
         let key = |interval: Interval| (interval.start, Reverse(interval.end));

@@ -6,7 +6,7 @@ use foldhash::HashMap;
 
 use super::by_index::ByIndex;
 use super::kernel_names::Traits;
-use super::optimizer::{Following, OptimizerSteps};
+use super::optimizer::Following;
 use super::{Context, DeviceContext, operators};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
@@ -132,8 +132,7 @@ impl Stream {
 fn streams(context: &Context<'_>, device: &DeviceContext) -> ByIndex<Stream> {
     let timeline = context.timeline;
     let links = Links::new(context, device);
-    let parameters = OptimizerSteps::new(timeline, &timeline.parameter_labels());
-    let mut parameters = parameters.follow();
+    let mut parameters = context.parameter_work().follow();
     let holds_operators = timeline.ranges.hold_operators();
     let new = |stream: u32| {
         let most = device.passed(context).stream(stream).count;

@@ -21,16 +21,25 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         rows(device.ops.in_window().filter(|op| !matches!(op.kind, OpKind::Copy | OpKind::Memset | OpKind::Migration)));
     let (mut count, mut idle_ns, mut exposed_ns) = (0, 0_i64, 0_i64);
     for row in &rows {
-        let hull = row.iter().map(|op| op.interval()).reduce(Interval::hull).unwrap_or_default();
-        let hull = hull.clip(device.window());
-        let run = Union::of(row.iter().map(|op| op.interval().clip(device.window())));
+        let (idle, exposed) = idle_and_exposed_ns(device, row.iter().map(|op| op.interval()));
         count += row.len();
-        idle_ns = idle_ns.saturating_add(hull.len_ns() - device.busy_within(hull));
-        exposed_ns = exposed_ns.saturating_add(run.len_ns() - run.common_ns(device.computing()));
+        idle_ns = idle_ns.saturating_add(idle);
+        exposed_ns = exposed_ns.saturating_add(exposed);
     }
     facts.set("collective_row_count", count as i64);
     facts.set("collective_row_idle_ns", idle_ns);
     facts.set("collective_row_exposed_ns", exposed_ns);
+}
+
+/// How long the device runs nothing from the begin of the first of some collectives to the end of the last, and how long one of them runs
+/// and nothing computes.
+pub(super) fn idle_and_exposed_ns(
+    device: &DeviceContext,
+    collectives: impl Iterator<Item = Interval> + Clone,
+) -> (i64, i64) {
+    let hull = collectives.clone().reduce(Interval::hull).unwrap_or_default().clip(device.window());
+    let run = Union::of(collectives.map(|collective| collective.clip(device.window())));
+    (hull.len_ns() - device.busy_within(hull), run.len_ns() - run.common_ns(device.computing()))
 }
 
 /// The rows among kernels, which come by start.

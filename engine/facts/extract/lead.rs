@@ -50,8 +50,7 @@ pub(super) fn steps_with(timeline: &Timeline, device: &DeviceContext, is_of: imp
     let is_step: Vec<bool> = labels.iter().map(|label| timeline.name(label.name).starts_with(STEP)).collect();
     let count_of = |ranges: &ThreadRanges| {
         let rows = || ranges.times.iter().zip(&ranges.label);
-        let steps: Vec<Interval> =
-            rows().filter(|(_, label)| is_step.get(**label as usize) == Some(&true)).map(|(times, _)| times).collect();
+        let steps: Vec<Interval> = ranges.labelled(&is_step).collect();
         let mut longest_ns = vec![0_i64; steps.len()];
         for (times, _) in rows().filter(|(_, label)| is_of(**label)) {
             // Steps come in order, and none lies in another.

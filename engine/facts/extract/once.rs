@@ -29,6 +29,7 @@ pub(super) const MAX_LAUNCHING_THREADS: usize = 8;
 pub(super) struct OfRecording {
     api_names: OnceLock<Vec<(NameId, i64)>>,
     optimizer_steps: OnceLock<OptimizerSteps>,
+    parameter_work: OnceLock<OptimizerSteps>,
     do_optimizers_launch: OnceLock<bool>,
     /// By process.
     call_kinds: OnceLock<Vec<kinds::OfProcess>>,
@@ -243,7 +244,12 @@ impl Context<'_> {
 
     /// The steps of optimizers that are marked.
     pub(super) fn optimizer_steps(&self) -> &OptimizerSteps {
-        self.once.optimizer_steps.get_or_init(|| OptimizerSteps::of(self.timeline))
+        self.once.optimizer_steps.get_or_init(|| OptimizerSteps::of(self.timeline, self.timeline.optimizer_labels()))
+    }
+
+    /// The same with what adds up the gradient of each parameter.
+    pub(super) fn parameter_work(&self) -> &OptimizerSteps {
+        self.once.parameter_work.get_or_init(|| OptimizerSteps::of(self.timeline, &self.timeline.parameter_labels()))
     }
 }
 

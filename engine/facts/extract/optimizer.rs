@@ -150,9 +150,8 @@ pub(super) struct OptimizerSteps {
 }
 
 impl OptimizerSteps {
-    /// Those that are marked.
-    pub(super) fn of(timeline: &Timeline) -> Self {
-        let is_step = timeline.optimizer_labels();
+    /// Those that are marked with some labels, where any are.
+    pub(super) fn of(timeline: &Timeline, is_step: &[bool]) -> Self {
         if is_step.contains(&true) { Self::new(timeline, is_step) } else { Self::default() }
     }
 
@@ -178,6 +177,12 @@ impl OptimizerSteps {
     /// When each thread is in one.
     pub(super) fn of_threads(&self) -> impl Iterator<Item = (u32, &Times)> {
         self.by_thread.iter().map(|(thread, times)| (*thread, times))
+    }
+
+    /// The thread that makes most of them, among those of the processes that use a device.
+    pub(super) fn of_main_thread(&self, timeline: &Timeline, device: &DeviceContext) -> Option<(u32, &Times)> {
+        let own = self.of_threads().filter(|(thread, _)| device.is_of(timeline.process_of(*thread)));
+        own.max_by_key(|(thread, times)| (times.len(), Reverse(*thread)))
     }
 
     /// Tells of one operation after the other in which of them it was launched.

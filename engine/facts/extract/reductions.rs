@@ -41,5 +41,5 @@ fn labels(timeline: &Timeline, fits: impl Fn(&str) -> bool) -> Vec<bool> {
 /// How many ranges of such labels the processes have that use a device.
 fn count_of(timeline: &Timeline, device: &DeviceContext, is_one: &[bool]) -> i64 {
     let own = timeline.ranges.threads.iter().filter(|ranges| device.is_of(timeline.process_of(ranges.thread)));
-    own.flat_map(|ranges| &ranges.label).filter(|label| is_one.get(**label as usize) == Some(&true)).count() as i64
+    own.flat_map(|ranges| ranges.labelled(is_one)).count() as i64
 }

@@ -20,9 +20,8 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
         return;
     }
     let own = timeline.ranges.threads.iter().filter(|ranges| device.is_of(timeline.process_of(ranges.thread)));
-    let all = own.flat_map(|ranges| ranges.times.iter().zip(&ranges.label));
-    let nodes = all
-        .filter(|(times, label)| is_node.get(**label as usize) == Some(&true) && times.overlap_ns(device.window()) > 0);
+    let nodes = own.flat_map(|ranges| ranges.labelled(&is_node));
+    let nodes = nodes.filter(|times| times.overlap_ns(device.window()) > 0);
     let count = nodes.count() as i64;
     facts.set_some("second_derivative_node_count", (count > 0).then_some(count));
 }

@@ -6,9 +6,8 @@ use super::optimizer::OptimizerSteps;
 use super::{Context, DeviceContext, operators, steps};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
-use crate::replay::{NameMarks, SORTING, UNFOLLOWED};
+use crate::replay::{SORTING, UNFOLLOWED};
 use crate::timeline::interval::Interval;
-use crate::timeline::names::Told;
 use crate::timeline::union::Union;
 
 /// Operators that write by an index, which they sort where several values fall on one place.
@@ -57,14 +56,12 @@ fn of_operator(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity
     }
     // The gradient of a whole table is filled however it is summed up.
     let is_filled = UNFOLLOWED.contains(&timeline.name(name));
-    let mut fills = Told::new(&timeline.names, |name| NameMarks::of(name).is_fill);
+    let is_fill = |op: Op| context.traits_of(op).is_some_and(|traits| traits.marks.is_fill);
     let ranges = OptimizerSteps::new(timeline, &is_own);
     let mut ranges = ranges.follow();
     let (mut count, mut sum_ns) = (0, 0_i64);
     for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
-        let is_kernel = op.kind == OpKind::Kernel;
-        let is_left_out = is_filled && is_kernel && fills.of(timeline.kernels.shape_of(op.index).full_name);
-        if ranges.launched(timeline, op) && !is_left_out {
+        if ranges.launched(timeline, op) && !(is_filled && is_fill(op)) {
             count += 1;
             sum_ns = sum_ns.saturating_add(op.interval().clip(device.window()).len_ns());
         }

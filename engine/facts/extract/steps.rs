@@ -53,9 +53,8 @@ fn of_threads(context: &Context<'_>, device: &DeviceContext, name: &str, facts: 
     let is_step: Vec<bool> = context.plain_names().called(&without_numbers(name)).collect();
     let window = device.window();
     let counts = timeline.ranges.threads.iter().filter(|ranges| launching.contains_key(&ranges.thread)).map(|ranges| {
-        let of_steps =
-            ranges.times.iter().zip(&ranges.label).filter(|(_, label)| is_step.get(**label as usize) == Some(&true));
-        of_steps.filter(|(times, _)| times.start < window.end && times.end > window.start).count() as i64
+        let of_steps = ranges.labelled(&is_step);
+        of_steps.filter(|times| times.start < window.end && times.end > window.start).count() as i64
     });
     let counts: Vec<i64> = counts.filter(|count| *count > 0).collect();
     if counts.len() >= 2 {

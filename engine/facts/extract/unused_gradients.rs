@@ -82,8 +82,7 @@ fn updated_at_most(context: &Context<'_>, device: &DeviceContext) -> Option<i64>
 /// steps: it is no part of each, and tells nothing.
 fn gradients_at_least(context: &Context<'_>, device: &DeviceContext) -> Option<i64> {
     let timeline = context.timeline;
-    let own = context.optimizer_steps().of_threads().filter(|(thread, _)| device.is_of(timeline.process_of(*thread)));
-    let (_, steps) = own.max_by_key(|(thread, times)| (times.len(), std::cmp::Reverse(*thread)))?;
+    let (_, steps) = context.optimizer_steps().of_main_thread(timeline, device)?;
     let (first, last) = (steps.get(0)?, steps.get(steps.len().checked_sub(1)?)?);
     let during = Interval::new(first.start, last.start);
     let mut of_names: HashMap<NameId, i64> = HashMap::default();
@@ -115,7 +114,7 @@ fn backward(timeline: &Timeline, device: &DeviceContext) -> HashMap<u32, Union> 
 }
 
 /// Goes through the nodes of backward passes: their threads, their times and their names.
-fn each_node(timeline: &Timeline, device: &DeviceContext, mut then: impl FnMut(u32, Interval, NameId)) {
+pub(super) fn each_node(timeline: &Timeline, device: &DeviceContext, mut then: impl FnMut(u32, Interval, NameId)) {
     let name_of = |label: &crate::timeline::columns::Label| {
         let is_node = label.kind != RangeKind::PythonFrame && node(timeline.name(label.name)).is_some();
         is_node.then_some(label.name)

@@ -1,15 +1,13 @@
 //! Gradients that a program reduces itself, one after another, once the backward pass is over.
 
-use std::cmp::Reverse;
-
-use super::{Context, DeviceContext, is_all_reduce, labels};
+use super::{Context, DeviceContext, is_all_reduce};
 use crate::facts::Entity;
-use crate::facts::extract::framework::BACKWARD_NODE;
+use crate::facts::extract::collective_rows::idle_and_exposed_ns;
+use crate::facts::extract::unused_gradients::each_node;
 use crate::ledger::{Op, OpKind};
 use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
 use crate::timeline::names::Told;
-use crate::timeline::union::Union;
 
 /// From the last node of a backward pass to the step of the optimizer that follows.
 #[derive(Debug)]
@@ -30,7 +28,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         let next = after.partition_point(|own| own.host.start <= at);
         let own = next.checked_sub(1).and_then(|last| after.get_mut(last)).filter(|own| at < own.host.end);
         if let Some(own) = own {
-            own.reductions.push(op.interval().clip(device.window()));
+            own.reductions.push(op.interval());
         }
     }
     after.retain(|own| !own.reductions.is_empty());
@@ -39,10 +37,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
     let (mut idle_ns, mut exposed_ns) = (0_i64, 0_i64);
     for own in &after {
-        let hull = own.reductions.iter().copied().reduce(Interval::hull).unwrap_or_default();
-        let run = Union::of(own.reductions.iter().copied());
-        idle_ns = idle_ns.saturating_add(hull.len_ns() - device.busy_within(hull));
-        exposed_ns = exposed_ns.saturating_add(run.len_ns() - run.common_ns(device.computing()));
+        let (idle, exposed) = idle_and_exposed_ns(device, own.reductions.iter().copied());
+        idle_ns = idle_ns.saturating_add(idle);
+        exposed_ns = exposed_ns.saturating_add(exposed);
     }
     let count: usize = after.iter().map(|own| own.reductions.len()).sum();
     facts.set("late_reduction_count", count as i64);
@@ -60,18 +57,9 @@ fn asked_at(timeline: &Timeline, thread: u32, op: Op) -> Option<i64> {
 /// The thread that steps the optimizer, and what lies before each of its steps and behind the backward pass; `None` without either.
 fn after_backward(context: &Context<'_>, device: &DeviceContext) -> Option<(u32, Vec<After>)> {
     let timeline = context.timeline;
-    let is_node = labels(timeline, |name| name.starts_with(BACKWARD_NODE));
-    if !is_node.contains(&true) {
-        return None;
-    }
-    let own = context.optimizer_steps().of_threads().filter(|(thread, _)| device.is_of(timeline.process_of(*thread)));
-    let (thread, steps) = own.max_by_key(|(thread, times)| (times.len(), Reverse(*thread)))?;
-    let own = timeline.ranges.threads.iter().filter(|ranges| device.is_of(timeline.process_of(ranges.thread)));
-    let nodes = own.flat_map(|ranges| {
-        let all = ranges.times.iter().zip(&ranges.label);
-        all.filter(|(_, label)| is_node.get(**label as usize) == Some(&true)).map(|(times, _)| times)
-    });
-    let mut nodes: Vec<Interval> = nodes.collect();
+    let (thread, steps) = context.optimizer_steps().of_main_thread(timeline, device)?;
+    let mut nodes: Vec<Interval> = Vec::new();
+    each_node(timeline, device, |_, times, _| nodes.push(times));
     nodes.sort_unstable_by_key(|node| (node.end, node.start));
     let mut before = i64::MIN;
     let after = steps.iter().filter_map(|step| {

@@ -1,8 +1,6 @@
 //! Gradients that ranks reduce in each of several backward passes before one step of the optimizer, where the last of these
 //! reductions alone is needed.
 
-use std::cmp::Reverse;
-
 use super::{Context, DeviceContext, is_all_reduce, labels};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
@@ -78,13 +76,9 @@ fn passes(context: &Context<'_>, device: &DeviceContext, is_forward: &[bool]) ->
     if !is_forward.contains(&true) {
         return None;
     }
-    let own = context.optimizer_steps().of_threads().filter(|(thread, _)| device.is_of(timeline.process_of(*thread)));
-    let (thread, steps) = own.max_by_key(|(thread, times)| (times.len(), Reverse(*thread)))?;
+    let (thread, steps) = context.optimizer_steps().of_main_thread(timeline, device)?;
     let ranges = timeline.ranges.of_thread(thread)?;
-    let starts = |is_one: &[bool]| -> Vec<i64> {
-        let ranges = ranges.times.iter().zip(&ranges.label);
-        ranges.filter(|(_, label)| is_one.get(**label as usize) == Some(&true)).map(|(times, _)| times.start).collect()
-    };
+    let starts = |is_one: &[bool]| -> Vec<i64> { ranges.labelled(is_one).map(|times| times.start).collect() };
     let mut begins = starts(is_forward);
     begins.sort_unstable();
     begins.dedup();
@@ -130,9 +124,7 @@ fn host_ns(timeline: &Timeline, device: &DeviceContext, during: &Union) -> i64 {
     let is_asking = labels(timeline, |name| name.starts_with(ASKING));
     let own = timeline.ranges.threads.iter().filter(|ranges| device.is_of(timeline.process_of(ranges.thread)));
     let of_thread = own.map(|ranges| {
-        let asking = ranges.times.iter().zip(&ranges.label);
-        let asking = asking.filter(|(_, label)| is_asking.get(**label as usize) == Some(&true));
-        Union::of(asking.map(|(times, _)| times.clip(device.window()))).common_ns(during)
+        Union::of(ranges.labelled(&is_asking).map(|times| times.clip(device.window()))).common_ns(during)
     });
     of_thread.fold(0, i64::saturating_add)
 }
