@@ -3,19 +3,14 @@
 use coldspot::facts::EntityKind;
 
 use super::kineto::facts;
-use crate::support::trace::{DEVICE, host_event};
+use crate::support::trace::{DEVICE, Launches, host_event};
 
 /// Six steps in which the parameters of two modules are gathered, small and large ones, which take so many microseconds.
 pub fn gathered(small_us: i64, large_us: i64) -> String {
     let mut events = Vec::new();
-    let mut correlation = 0;
-    let mut launch = |events: &mut Vec<String>, at: i64, kernel: &str, (start, length): (i64, i64), sent: &str| {
-        correlation += 1;
-        let id = format!("\"correlation\": {correlation}");
-        events.push(host_event("cuda_runtime", "cudaLaunchKernel", 1, at, 2, &id));
-        events.push(format!(
-            r#"{{"ph": "X", "cat": "kernel", "name": "{kernel}", "pid": 0, "tid": 7, "ts": {start}, "dur": {length}, "args": {{"device": 0, "stream": 7, {id}, "grid": [64, 1, 1], "block": [256, 1, 1]{sent}}}}}"#
-        ));
+    let mut launches = Launches::default();
+    let mut launch = |events: &mut Vec<String>, at: i64, kernel: &str, runs: (i64, i64), sent: &str| {
+        launches.add(events, (1, at), kernel, runs, sent);
     };
     for step in 0..6 {
         let begin = 10_000 + 10_000 * step;

@@ -5,7 +5,7 @@ use coldspot::facts::{Entity, EntityKind};
 use super::kineto::facts;
 use crate::support::cli::{Printed, coldspot_in};
 use crate::support::temp;
-use crate::support::trace::{DEVICE, host_event};
+use crate::support::trace::{DEVICE, Launches, host_event};
 
 /// The thread of the program, and the one on which autograd runs.
 const PROGRAM: i64 = 1;
@@ -15,14 +15,9 @@ const AUTOGRAD: i64 = 2;
 /// step began; the backward pass is over after 500 us, the optimizer steps after 1,000.
 fn reduced(thread: i64, asked_us: i64) -> String {
     let mut events = Vec::new();
-    let mut correlation = 0;
-    let mut launch = |events: &mut Vec<String>, (thread, at): (i64, i64), kernel: &str, start: i64, length: i64| {
-        correlation += 1;
-        let id = format!("\"correlation\": {correlation}");
-        events.push(host_event("cuda_runtime", "cudaLaunchKernel", thread, at, 2, &id));
-        events.push(format!(
-            r#"{{"ph": "X", "cat": "kernel", "name": "{kernel}", "pid": 0, "tid": 7, "ts": {start}, "dur": {length}, "args": {{"device": 0, "stream": 7, {id}, "grid": [64, 1, 1], "block": [256, 1, 1]}}}}"#
-        ));
+    let mut launches = Launches::default();
+    let mut launch = |events: &mut Vec<String>, asked: (i64, i64), kernel: &str, start: i64, length: i64| {
+        launches.add(events, asked, kernel, (start, length), "");
     };
     for step in 0..5 {
         let begin = 10_000 + 1_690 * step;

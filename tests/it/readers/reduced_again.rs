@@ -3,7 +3,7 @@
 use coldspot::facts::EntityKind;
 
 use super::kineto::facts;
-use crate::support::trace::{DEVICE, host_event};
+use crate::support::trace::{DEVICE, Launches, host_event};
 
 /// How many times and for how many bytes each pass of a step reduces.
 type Reductions = &'static [&'static [i64]];
@@ -20,14 +20,9 @@ const NOTHING: Beside = ("Optimizer.zero_grad#SGD.zero_grad", 0, 5);
 /// that are sent beforehand.
 fn accumulated(passes: Reductions, (beside, after_us, length_us): Beside) -> String {
     let mut events = Vec::new();
-    let mut correlation = 0;
+    let mut launches = Launches::default();
     let mut launch = |events: &mut Vec<String>, at: i64, kernel: &str, start: i64, length: i64, sent: &str| {
-        correlation += 1;
-        let id = format!("\"correlation\": {correlation}");
-        events.push(host_event("cuda_runtime", "cudaLaunchKernel", 1, at, 2, &id));
-        events.push(format!(
-            r#"{{"ph": "X", "cat": "kernel", "name": "{kernel}", "pid": 0, "tid": 7, "ts": {start}, "dur": {length}, "args": {{"device": 0, "stream": 7, {id}, "grid": [64, 1, 1], "block": [256, 1, 1]{sent}}}}}"#
-        ));
+        launches.add(events, (1, at), kernel, (start, length), sent);
     };
     for step in 0..4 {
         let begin = 10_000 + 10_000 * step;

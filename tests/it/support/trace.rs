@@ -158,6 +158,29 @@ pub fn host_event(category: &str, name: &str, thread: i64, start: i64, length: i
     )
 }
 
+/// Launches of kernels on one stream, each under a number of its own.
+#[derive(Default)]
+pub struct Launches(i64);
+
+impl Launches {
+    /// A thread's call, which takes 2 us, and the kernel; `sent` is what else is recorded of that.
+    pub fn add(
+        &mut self,
+        events: &mut Vec<String>,
+        (thread, at): (i64, i64),
+        kernel: &str,
+        (start, length): (i64, i64),
+        sent: &str,
+    ) {
+        self.0 += 1;
+        let id = format!("\"correlation\": {}", self.0);
+        events.push(host_event("cuda_runtime", "cudaLaunchKernel", thread, at, 2, &id));
+        events.push(format!(
+            r#"{{"ph": "X", "cat": "kernel", "name": "{kernel}", "pid": 0, "tid": 7, "ts": {start}, "dur": {length}, "args": {{"device": 0, "stream": 7, {id}, "grid": [64, 1, 1], "block": [256, 1, 1]{sent}}}}}"#
+        ));
+    }
+}
+
 /// What a block of a model runs.
 pub const BLOCK: &[&str] = &["aten::layer_norm", "aten::linear", "aten::gelu", "aten::linear", "aten::add"];
 
