@@ -1,6 +1,19 @@
 //! What a host thread may do at a moment, and the account of idle time that it stands for.
 
 use super::accounts::Account;
+use crate::timeline::NameId;
+use crate::timeline::interval::Interval;
+
+/// What a thread did for a while.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Did {
+    pub(super) time: Interval,
+    pub(super) activity: Activity,
+    /// The call that it was in, or [`NONE`](crate::timeline::NONE).
+    pub(super) name: NameId,
+    /// Whether it was in a call that has a name.
+    pub(super) is_named: bool,
+}
 
 /// What a host thread does at a moment, in order of precedence: the first that holds owns the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::accounts::Account;
-use super::activity::Activity;
+use super::activity::{Activity, Did};
 use super::ahead::{Done, Lead, Waited};
+use super::calm::Calm;
 use super::idle::{HostBesideCopies, IdleReading, WonBesideCopies};
 use super::open_ranges::OpenRanges;
 use super::queries::{Guess, Query, QueryCursor};
@@ -16,17 +17,6 @@ use crate::timeline::interval::Interval;
 use crate::timeline::near::Near;
 use crate::timeline::union::{Follower, Union};
 use crate::timeline::{CpuSamples, LocationCursor, NONE, NameId, StackedCalls, Timeline};
-
-/// What a thread did for a while.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Did {
-    pub(super) time: Interval,
-    pub(super) activity: Activity,
-    /// The call that it was in, or [`NONE`].
-    pub(super) name: NameId,
-    /// Whether it was in a call that has a name.
-    pub(super) is_named: bool,
-}
 
 /// The samples of a thread, read in time order.
 #[derive(Default)]
@@ -50,8 +40,8 @@ impl<'all> SampleCursor<'all> {
     /// Those of an interval, by their indices. Intervals come in time order.
     fn within(&mut self, interval: Interval) -> Range<u32> {
         let times = self.times;
-        // Most threads have none, and are asked millions of times.
-        if self.read >= times.len() {
+        // Most threads have none, most pieces hold none, and all are asked for millions of times.
+        if times.get(self.read).is_none_or(|next| *next >= interval.end) {
             return 0..0;
         }
         let mut before =
@@ -74,6 +64,8 @@ struct StackedCursor<'all> {
     first: usize,
     /// How many of them have begun.
     begun: usize,
+    /// When the last of these ends that may still be open.
+    until: i64,
     near: Near,
 }
 
@@ -81,17 +73,23 @@ impl<'all> StackedCursor<'all> {
     fn new(calls: &'all StackedCalls, thread: Option<u32>) -> Self {
         let own = thread.map_or(0..0, |thread| calls.samples.of_thread(thread));
         let starts = calls.samples.time_ns.get(own.clone()).unwrap_or_default();
-        Self { calls, starts, first: own.start, begun: 0, near: Near::default() }
+        Self { calls, starts, first: own.start, begun: 0, until: i64::MIN, near: Near::default() }
     }
 
     /// The innermost that an interval lies in, by its index. Intervals come in time order.
     fn at(&mut self, interval: Interval) -> Option<u32> {
         let starts = self.starts;
-        let begun = self.near.partition_point(starts.len(), |index| starts[index] <= interval.start);
-        self.begun = self.begun.max(begun);
-        let begun = self.first..self.first + self.begun;
-        let inside = |row: &usize| self.calls.interval(*row).end >= interval.end;
-        begun.rev().take(MAX_NESTED_CALLS).find(inside).map(|row| row as u32)
+        let open = |begun: usize| (self.first..self.first + begun).rev().take(MAX_NESTED_CALLS);
+        let end = |row: usize| self.calls.interval(row).end;
+        if starts.get(self.begun).is_some_and(|next| *next <= interval.start) {
+            self.begun = self.near.partition_point(starts.len(), |index| starts[index] <= interval.start);
+            self.until = open(self.begun).map(end).fold(i64::MIN, i64::max);
+        }
+        // Most pieces lie in none.
+        if self.until < interval.end {
+            return None;
+        }
+        open(self.begun).find(|row| end(*row) >= interval.end).map(|row| row as u32)
     }
 }
 
@@ -127,6 +125,8 @@ pub(super) struct Cursor<'all> {
     start_up: Interval,
     /// Whether what the thread did is told in sums: of no calls, ranges, samples and places.
     is_in_sums: bool,
+    /// Where nothing begins or ends.
+    calm: Calm,
 }
 
 impl<'all> Cursor<'all> {
@@ -167,6 +167,7 @@ impl<'all> Cursor<'all> {
             stacked: StackedCursor::new(&timeline.os_stacks, thread),
             start_up: question.start_up,
             is_in_sums,
+            calm: Calm::default(),
         }
     }
 
@@ -230,11 +231,21 @@ impl<'all> Cursor<'all> {
         {
             self.reading.visited_count += 1;
         }
+        if self.calm.holds(did) {
+            return self.visit_in_calm(did);
+        }
+        self.add_calm(did.time.start);
+        self.visit_each(waited, did);
+        if self.calm.is_next_worth_while(did.time.end) {
+            self.find_calm(did.time.end);
+        }
+    }
+
+    fn visit_each(&mut self, waited: &Waited, did: Did) {
         let (process, interval) = (self.process, did.time);
         self.advance(waited, interval.start);
         while let Some(query) = self.query.filter(|query| query.stretch.start < interval.end) {
             let part = query.host.clip(interval);
-            let is_guess = query.guess.is_some();
             let activity = query.meant(did.activity, did.is_named);
             // A wait for memory that moves in pieces: the device has what it is to do.
             let is_queued = query.guess == Some(Guess::Migration) && activity == Activity::Sync;
@@ -247,33 +258,20 @@ impl<'all> Cursor<'all> {
             let (trigger, trigger_name) =
                 *self.trigger.get_or_insert_with(|| self.reading.begin(process, begun(), asked, name));
             if is_first {
-                self.begin(trigger, query.stretch);
+                self.begin(trigger, query);
             }
             self.place(part, account, is_first.then_some((trigger, query.stretch)));
             self.done.add(part, activity);
-            if query.copies.is_any() {
-                let new = || HostBesideCopies::new(query.copies, query.stretch);
-                self.beside_copies.get_or_insert_with(new).add(part, account);
-            }
             let piece = Piece { interval: part, activity: account, trigger, trigger_name };
-            self.reading.take(process, (piece, is_guess), if self.is_in_sums { NONE } else { name });
-            if !self.is_in_sums && part.len_ns() > 0 {
-                self.reading.host_run.take(account, part);
-            }
+            self.take(query.stretch, &piece, name);
             if is_queued {
                 self.reading.queued_migration_ns += part.len_ns();
             }
-            self.book(query, &piece);
             if let Some(open_ranges) = &mut self.open_ranges {
                 open_ranges.take(&piece);
             }
-            self.reading.samples[account].extend(self.samples.within(part));
-            if account == Account::IdleBlocked
-                && let Some(call) = self.stacked.at(part)
-            {
-                *self.reading.stacked_ns.entry(call).or_default() += part.len_ns();
-            }
-            if is_guess && activity == Activity::Host && !query.is_seldom_migration() {
+            self.add_up(query, &piece);
+            if query.guess.is_some() && activity == Activity::Host && !query.is_seldom_migration() {
                 self.reading.guessed_host_ns += part.len_ns();
             }
             if query.host.end > interval.end {
@@ -283,18 +281,79 @@ impl<'all> Cursor<'all> {
         }
     }
 
+    /// Takes what has to be taken piece by piece.
+    fn take(&mut self, stretch: Interval, piece: &Piece, name: NameId) {
+        let Piece { interval: part, activity: account, .. } = *piece;
+        self.reading.book(account, if self.is_in_sums { NONE } else { name }, part);
+        if !self.is_in_sums && part.len_ns() > 0 {
+            self.reading.host_run.take(account, part);
+        }
+        self.reading.in_stretches[account].add_of(stretch, part);
+        match account {
+            Account::IdleHost => self.reading.host_and_rounds.add(part, &mut self.rounds),
+            Account::IdleBlocked => {
+                if let Some(call) = self.stacked.at(part) {
+                    *self.reading.stacked_ns.entry(call).or_default() += part.len_ns();
+                }
+            }
+            _ => {}
+        }
+        let samples = self.samples.within(part);
+        if !samples.is_empty() {
+            self.reading.samples[account].extend(samples);
+        }
+    }
+
+    /// Takes what may be taken of several pieces of one kind at once, as if they were one, where nothing begins or ends meanwhile.
+    fn add_up(&mut self, query: Query, piece: &Piece) {
+        if let Some(beside) = &mut self.beside_copies {
+            beside.add(piece.interval, piece.activity);
+        }
+        if query.guess.is_none() {
+            self.reading.take(self.process, *piece);
+        }
+        self.book(query, piece);
+    }
+
+    /// Looks for when anything begins or ends next, after a moment up to which all was visited.
+    fn find_calm(&mut self, now: i64) {
+        let is_in_query = |query: Query| query.guess.is_none() && query.stretch.start <= now && now < query.host.end;
+        // Where places are known, each moment has one.
+        if self.is_in_sums || self.places.is_some() || !self.query.is_some_and(is_in_query) {
+            return;
+        }
+        let edge = self.open_ranges.as_mut().map_or(i64::MAX, |ranges| ranges.edge_after(now));
+        let edge = edge.min(self.next_edge(now));
+        self.calm.begin(Interval::new(now, edge));
+    }
+
+    fn visit_in_calm(&mut self, did: Did) {
+        let (Some(query), Some((trigger, trigger_name))) = (self.query, self.trigger) else { return };
+        let activity = did.activity.account();
+        self.take(query.stretch, &Piece { interval: did.time, activity, trigger, trigger_name }, did.name);
+        self.calm.add(activity, did.time.len_ns());
+    }
+
+    /// Takes the sums of what was done where nothing began or ended.
+    fn add_calm(&mut self, now: i64) {
+        let (Some(query), Some((trigger, trigger_name))) = (self.query, self.trigger) else { return };
+        for (activity, interval) in self.calm.take_sums(now) {
+            let piece = Piece { interval, activity, trigger, trigger_name };
+            if let Some(open_ranges) = &mut self.open_ranges {
+                open_ranges.book(&piece, interval.len_ns());
+            }
+            self.add_up(query, &piece);
+        }
+    }
+
     /// Books a piece of a query by where it lies.
     fn book(&mut self, query: Query, piece: &Piece) {
         let Piece { interval: part, activity, .. } = *piece;
-        self.reading.in_stretches[activity].add_of(query.stretch, part);
         self.reading.in_slow_steps[activity] += self.slow_steps.overlap_ns(part);
         self.reading.in_restarts[activity] += self.restarts.overlap_ns(part);
         self.reading.in_start_up[activity] += self.start_up.overlap_ns(part);
         match activity {
-            Account::IdleHost => {
-                self.host_ns += part.len_ns();
-                self.reading.host_and_rounds.add(part, &mut self.rounds);
-            }
+            Account::IdleHost => self.host_ns += part.len_ns(),
             Account::IdleLoad => self.reading.add_before_load(query.stretch.end, std::mem::take(&mut self.host_ns)),
             Account::IdleLaunch => {
                 self.reading.storm_launch_ns += self.storms.overlap_ns(part);
@@ -305,7 +364,9 @@ impl<'all> Cursor<'all> {
     }
 
     /// Books where a stretch lies by what it began with.
-    fn begin(&mut self, trigger: Account, stretch: Interval) {
+    fn begin(&mut self, trigger: Account, query: Query) {
+        let stretch = query.stretch;
+        self.beside_copies = query.copies.is_any().then(|| HostBesideCopies::new(query.copies, stretch));
         self.reading.summed_count += i64::from(self.is_in_sums);
         self.reading.in_start_up[trigger] += self.start_up.overlap_ns(stretch);
         if trigger == Account::AfterSync {
@@ -330,6 +391,7 @@ impl<'all> Cursor<'all> {
     }
 
     pub(super) fn finish(mut self, waited: &Waited) -> (usize, IdleReading) {
+        self.add_calm(i64::MAX);
         self.advance(waited, i64::MAX);
         let process = self.process;
         if let Some(open_ranges) = self.open_ranges.take() {

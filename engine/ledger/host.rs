@@ -1,14 +1,12 @@
 //! What a host thread did at each moment: its API calls, OS calls, overheads and time off the CPU, the most telling first.
 
-use std::cmp::Reverse;
-
 use foldhash::HashMap;
 
 use super::activity::Activity;
 use super::by_thread::ByThread;
 use super::classes::{activity_of, classes};
 use super::compiling::{CodeStretches, CodeWork};
-use super::first::FirstOf;
+use super::inside::Inside;
 use super::laid_out::{LaidOut, Shared};
 use super::rows::{Source, Table};
 use super::{dispatch, marks, prints, profiler_calls};
@@ -216,22 +214,20 @@ impl Calls {
     }
 }
 
-/// Something that a thread is in, until it ends.
-type Inside = (i64, Reverse<i64>, NameId);
-
 struct Layout<'calls> {
     calls: &'calls Calls,
     timeline: &'calls Timeline,
     /// The API calls, and what else there is.
     sources: Vec<Source<'calls>>,
-    /// What the thread is in, by activity; the innermost on top. Ended ones are dropped when they come to the top.
-    inside: [FirstOf<Inside>; Activity::COUNT],
-    /// Of each activity a bit, in order of precedence: whether its queue holds anything.
-    is_inside: u16,
-    ends: FirstOf<Reverse<i64>>,
+    /// What the thread is in.
+    inside: Inside,
     last_call_end: i64,
     last_call_activity: Activity,
     last_call_loads: Loads,
+    /// What host code is until the next API call, beside plain host code: told anew with each of these.
+    in_gap: Option<Activity>,
+    /// Whether that code prepares a launch.
+    is_dispatch: bool,
     /// How long the thread takes at most to prepare a launch, where that recurs.
     dispatch_ns: i64,
     /// When the thread first did anything that was recorded.
@@ -278,12 +274,13 @@ impl<'calls> Layout<'calls> {
             begins: sources.iter().map(|source| source.next_start).fold(first, i64::min),
             scheduled_until: scheduled.map_or(i64::MIN, |scheduled| scheduled.end),
             sources,
-            inside: Default::default(),
-            is_inside: 0,
-            ends: FirstOf::default(),
+            inside: Inside::default(),
             last_call_end: i64::MIN,
             last_call_activity: Activity::Unknown,
             last_call_loads: Loads::Nothing,
+            // Before the first call there is no gap.
+            in_gap: None,
+            is_dispatch: false,
             dispatch_ns: calls.dispatch_ns.get(thread as usize).copied().unwrap_or(0),
         }
     }
@@ -321,9 +318,12 @@ impl<'calls> Layout<'calls> {
         let table = source.table;
         let (row, interval) = source.take()?;
         let (activity, name) = self.activity_of(table, row);
-        if table == Table::ApiCalls && interval.end >= self.last_call_end {
-            (self.last_call_end, self.last_call_activity) = (interval.end, activity);
-            self.last_call_loads = self.loads(row);
+        if table == Table::ApiCalls {
+            if interval.end >= self.last_call_end {
+                (self.last_call_end, self.last_call_activity) = (interval.end, activity);
+                self.last_call_loads = self.loads(row);
+            }
+            (self.in_gap, self.is_dispatch) = (self.gap_activity(), self.is_dispatch());
         }
         Some((interval, activity, name))
     }
@@ -340,107 +340,113 @@ impl<'calls> Layout<'calls> {
         }
     }
 
-    /// Enters the next interval of a source.
-    fn enter(&mut self, source: usize, now: i64) {
-        let Some((Interval { start, end }, activity, name)) = self.take(source) else { return };
-        if end > start {
-            let inside = &mut self.inside[activity as usize];
-            inside.drop_while(|(_, Reverse(end), _)| *end <= now);
-            inside.push((start, Reverse(end), name));
-            self.is_inside |= 1 << activity as u32;
-            self.ends.push(Reverse(end));
+    /// Enters all that has begun by a moment, and leaves what has ended.
+    fn enter_and_leave(&mut self, now: i64) {
+        for source in 0..self.sources.len() {
+            while self.sources[source].next_start <= now {
+                let Some((interval, activity, name)) = self.take(source) else { break };
+                self.inside.enter(interval, activity, name, now);
+            }
         }
+        self.inside.leave(now);
     }
 
     fn next_boundary(&self, now: i64) -> Option<i64> {
-        let next_end = self.ends.peek().map_or(i64::MAX, |Reverse(end)| *end);
-        let next = self.sources.iter().map(|source| source.next_start).fold(next_end, i64::min);
+        let next = self.sources.iter().map(|source| source.next_start).fold(self.inside.next_end(), i64::min);
         (next < i64::MAX).then(|| next.max(now))
     }
 
-    /// The next call, where the thread is in nothing now and nothing else begins before that call has ended: so nearly all calls are.
-    fn next_alone(&self, now: i64) -> Option<Interval> {
-        let (calls, others) = self.sources.split_first()?;
-        if self.ends.peek().is_some() || now < self.begins.max(self.scheduled_until) {
+    /// The source of the next row, with its interval, where the thread is in nothing now and nothing else begins before that has
+    /// ended: so nearly all calls are.
+    fn next_alone(&self, now: i64) -> Option<(usize, Interval)> {
+        if !self.inside.is_empty() || now < self.begins {
             return None;
         }
-        let (row, call) = (calls.next_row()?, calls.next_interval?);
-        let next_start = others.iter().map(|source| source.next_start).fold(calls.second_start(), i64::min);
-        // No host code between calls takes precedence over it.
-        let owns_all = self.calls.activity.get(row).is_some_and(|activity| *activity <= Activity::Launch);
-        (owns_all && call.end > call.start && next_start >= call.end).then_some(call)
+        let (mut first, mut first_start, mut second_start) = (API, i64::MAX, i64::MAX);
+        for (index, source) in self.sources.iter().enumerate() {
+            if source.next_start < first_start {
+                (first, second_start, first_start) = (index, first_start, source.next_start);
+            } else {
+                second_start = second_start.min(source.next_start);
+            }
+        }
+        let source = self.sources.get(first)?;
+        let (row, interval) = (source.next_row()?, source.next_interval?);
+        // Of a call of an API no host code between calls takes precedence over it.
+        let may_be = source.table != Table::ApiCalls
+            || self.calls.activity.get(row).is_some_and(|activity| *activity <= Activity::Launch);
+        let is_alone = interval.end > interval.start && second_start.min(source.second_start()) >= interval.end;
+        // Something ends where the record of the scheduler does.
+        let is_scheduled = now >= self.scheduled_until || interval.end <= self.scheduled_until;
+        (may_be && is_alone && is_scheduled).then_some((first, interval))
     }
 
     fn run(mut self, within: Interval, mut visit: impl FnMut(Interval, Activity, NameId)) {
-        let mut now = self.begins.min(within.start);
-        while now < within.end {
-            for source in 0..self.sources.len() {
-                while self.sources[source].next_start <= now {
-                    self.enter(source, now);
-                }
-            }
-            self.ends.drop_while(|Reverse(end)| *end <= now);
-            let alone = self.next_alone(now).filter(|call| call.start < within.end);
-            let next = alone.map(|call| call.start).or_else(|| self.next_boundary(now));
-            let mut until = next.unwrap_or(within.end).min(within.end);
-            if now < self.begins {
-                until = until.min(self.begins);
-            }
-            if now < self.scheduled_until {
-                until = until.min(self.scheduled_until);
-            }
-            let part = Interval::new(now, until).clip(within);
+        let mut visit = |part: Interval, (activity, name): (Activity, NameId)| {
+            let part = part.clip(within);
             if part.len_ns() > 0 {
-                let (activity, name) = self.doing(now);
                 visit(part, activity, name);
             }
-            now = until;
-            if let Some((call, activity, name)) = alone.and_then(|_| self.take(API)) {
-                let part = call.clip(within);
-                if part.len_ns() > 0 {
-                    visit(part, activity, name);
+        };
+        let mut now = self.begins.min(within.start);
+        while now < within.end {
+            self.enter_and_leave(now);
+            if let Some((source, row)) = self.next_alone(now).filter(|(_, row)| row.start < within.end) {
+                visit(Interval::new(now, row.start), (self.between_rows(), NONE));
+                if let Some(did) = self.take_alone(source) {
+                    visit(row, did);
                 }
-                now = call.end;
+                now = row.end;
+                continue;
             }
+            let mut until = self.next_boundary(now).unwrap_or(within.end).min(within.end);
+            for recorded in [self.begins, self.scheduled_until] {
+                until = if now < recorded { until.min(recorded) } else { until };
+            }
+            let part = Interval::new(now, until);
+            if part.overlap_ns(within) > 0 {
+                visit(part, self.doing(now));
+            }
+            now = until;
         }
     }
 
+    /// What a recorded thread does that is in nothing, before the next row.
+    fn between_rows(&self) -> Activity {
+        self.in_gap.unwrap_or(if self.is_dispatch { Activity::Launch } else { Activity::Host })
+    }
+
+    /// Takes the next row of a source, which the thread is in alone: what it does in it, and the name of the call.
+    fn take_alone(&mut self, source: usize) -> Option<(Activity, NameId)> {
+        let is_call = self.sources.get(source).is_some_and(|source| source.table == Table::ApiCalls);
+        let (_, activity, name) = self.take(source)?;
+        let gap = self.in_gap.filter(|gap| !is_call && *gap < activity);
+        // A thread that does not run prepares no launch.
+        let gap = gap.filter(|gap| activity != Activity::OffCpu || *gap == Activity::Query);
+        Some(gap.map_or((activity, name), |gap| (gap, NONE)))
+    }
+
     fn doing(&mut self, now: i64) -> (Activity, NameId) {
-        let in_gap = self.gap_activity();
-        let mut may_be = self.is_inside | in_gap.map_or(0, |activity| 1 << activity as u32);
+        let in_gap = self.in_gap;
+        let mut may_be = self.inside.activities() | in_gap.map_or(0, |activity| 1 << activity as u32);
         while let Some(activity) = Activity::ALL.get(may_be.trailing_zeros() as usize).copied() {
             may_be &= may_be - 1;
-            if let Some(name) = self.innermost(activity, now) {
+            if let Some(name) = self.inside.innermost(activity, now) {
                 return (activity, name);
             }
             // A thread that does not run prepares no launch.
-            let is_off_cpu = |this: &mut Self| this.innermost(Activity::OffCpu, now).is_some();
+            let is_off_cpu = |this: &mut Self| this.inside.innermost(Activity::OffCpu, now).is_some();
             if in_gap == Some(activity) && !(activity != Activity::Query && is_off_cpu(self)) {
                 return (activity, NONE);
             }
         }
         let is_recorded = self.begins <= now && (self.next_boundary(now).is_some() || now < self.scheduled_until);
         let activity = match is_recorded {
-            true if self.is_dispatch() => Activity::Launch,
+            true if self.is_dispatch => Activity::Launch,
             true => Activity::Host,
             false => Activity::Unknown,
         };
         (activity, NONE)
-    }
-
-    /// The name of the innermost call or stretch of an activity that the thread is in, or [`NONE`] where it has none.
-    fn innermost(&mut self, activity: Activity, now: i64) -> Option<NameId> {
-        let index = activity as usize;
-        if self.is_inside & 1 << index == 0 {
-            return None;
-        }
-        let inside = &mut self.inside[index];
-        inside.drop_while(|(_, Reverse(end), _)| *end <= now);
-        let name = inside.peek().map(|(_, _, name)| *name);
-        if name.is_none() {
-            self.is_inside &= !(1 << index);
-        }
-        name
     }
 
     /// Whether the host code between two API calls prepares a launch: it leads to one, and takes no longer than that usually

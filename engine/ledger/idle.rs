@@ -376,12 +376,8 @@ impl IdleReading {
         }
     }
 
-    /// Books a piece under what the thread was doing in it.
-    pub(super) fn take(&mut self, process: u32, (piece, is_guess): (Piece, bool), name: NameId) {
-        self.book(piece.activity, name, piece.interval);
-        if is_guess {
-            return;
-        }
+    /// Books a piece, or the sum of several, under what the stretch began with.
+    pub(super) fn take(&mut self, process: u32, piece: Piece) {
         match (piece.activity, piece.trigger) {
             (Account::IdleHost, Account::AfterSync) => self.host_after_sync_ns += piece.interval.len_ns(),
             (Account::IdleBlocked, Account::AfterSync) => self.blocked_after_sync_ns += piece.interval.len_ns(),

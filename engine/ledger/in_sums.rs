@@ -1,9 +1,9 @@
 //! Devices for which what a thread did is added up between the moments at which anything of theirs begins or ends, and not read piece by
 //! piece: a few million pieces for each of dozens of devices would take longer than all else.
 
-use super::activity::Activity;
+use super::activity::{Activity, Did};
 use super::ahead::Waited;
-use super::cursor::{Cursor, Did};
+use super::cursor::Cursor;
 use crate::timeline::NONE;
 use crate::timeline::interval::Interval;
 

@@ -38,9 +38,17 @@ impl LaidOut {
             visit(before, Activity::Unknown, NONE);
         }
         let first = self.starts.partition_point(|start| *start <= within.start).saturating_sub(1);
-        let rows = self.starts.iter().zip(&self.activities).zip(&self.names).enumerate().skip(first);
-        for (index, ((start, activity), name)) in rows.take_while(|(_, ((start, _), _))| **start < within.end) {
-            let end = self.starts.get(index + 1).map_or(i64::MAX, |next| *next);
+        let (Some(starts), Some(activities), Some(names)) =
+            (self.starts.get(first..), self.activities.get(first..), self.names.get(first..))
+        else {
+            return;
+        };
+        let mut ends = starts.iter().skip(1);
+        for ((start, activity), name) in starts.iter().zip(activities).zip(names) {
+            let end = ends.next().map_or(i64::MAX, |next| *next);
+            if *start >= within.end {
+                break;
+            }
             let part = Interval::new(*start, end).clip(within);
             if part.len_ns() > 0 {
                 visit(part, *activity, *name);

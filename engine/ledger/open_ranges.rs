@@ -100,7 +100,14 @@ impl<'timeline> OpenRanges<'timeline> {
         self.reading
     }
 
-    fn book(&mut self, piece: &Piece, length_ns: i64) {
+    /// When after a moment, which no piece lies before any more, the next range is entered or left.
+    pub(super) fn edge_after(&mut self, now: i64) -> i64 {
+        self.advance(now);
+        self.next_edge()
+    }
+
+    /// Books some idle time of the kind of a piece, where no range is entered or left since the last one began.
+    pub(super) fn book(&mut self, piece: &Piece, length_ns: i64) {
         self.totals.add(piece.activity, length_ns);
         let innermost = self.open.last_mut().map_or(NONE, |open| {
             open.innermost.add(piece.activity, length_ns);

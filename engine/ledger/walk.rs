@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use super::activity::Did;
 use super::after_waits::WaitInRange;
 use super::ahead::Waited;
-use super::cursor::{Cursor, Did};
+use super::cursor::Cursor;
 use super::host::Calls;
 use super::host_rows;
 use super::idle::IdleReading;

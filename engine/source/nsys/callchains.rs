@@ -69,7 +69,7 @@ pub(super) fn locations(
         return Ok(Located::default());
     }
     let mut frames = Frames::read(db, schema, root, limits)?;
-    let beyond = frames.beyond + schema.count(db, CHAINS)?.saturating_sub(limits.rows);
+    let beyond = frames.beyond + schema.beyond(db, CHAINS, limits.rows)?;
     if frames.list.is_empty() {
         return Ok(Located { beyond, ..Located::default() });
     }

@@ -193,6 +193,19 @@ impl Schema {
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
+    /// How many rows of a table lie beyond so many. They are counted only where row ids leave room for them.
+    pub(super) fn beyond(&self, db: &Connection, table: &str, most: u64) -> rusqlite::Result<u64> {
+        let row_id = self.row_id(table);
+        // Asked for together, they would cost a scan of the table.
+        let end = |which: &str| {
+            let sql = format!("SELECT {which}({row_id}) FROM \"{table}\"");
+            db.query_row(&sql, [], |row| row.get::<_, Option<i64>>(0))
+        };
+        let Some((low, high)) = end("min")?.zip(end("max")?) else { return Ok(0) };
+        let has_room = i128::from(high) - i128::from(low) >= i128::from(most);
+        if has_room { Ok(self.count(db, table)?.saturating_sub(most)) } else { Ok(0) }
+    }
+
     /// A SELECT of these columns in this order; a column that the table lacks is NULL.
     pub(super) fn select(&self, table: &str, columns: &[&str]) -> String {
         format!("SELECT {} FROM \"{table}\"", self.list(table, columns))

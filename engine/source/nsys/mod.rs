@@ -168,6 +168,7 @@ fn read_database(
     describe::describe(&mut builder, &info);
     faults::read(&db, &schema, &mut builder)?;
     let processes = builder.process_keys();
+    let os_call_stacks = builder.take_os_call_stacks();
     let mut timeline = builder.finish_on(threads);
     load_libraries(&mut timeline);
     lazy_loads::tell(&mut timeline);
@@ -179,7 +180,7 @@ fn read_database(
         series.gpu = info.gpu_numbers.get(&series.gpu).copied().unwrap_or(series.gpu);
     }
     timeline.has_cpu_samples = info::has_rows(&db, &schema, samples::CHAINS)?;
-    samples::read(&db, &schema, &mut timeline, limits)?;
+    samples::read(&db, &schema, &mut timeline, (&os_call_stacks, limits))?;
     timeline.surroundings = surroundings::read(&db, &schema, &processes, &timeline.names)?;
     timeline.surroundings.compiler_runs = compilers::read(&db, &schema, &mut timeline, limits)?;
     let located = callchains::locations(&db, &schema, &timeline, options.root.as_deref(), limits)?;

@@ -146,7 +146,7 @@ impl Table {
                 &["start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId", "bytes"]
             }
             Self::Api => &["start", "end", "globalTid", "correlationId", "nameId", "returnValue"],
-            Self::OsCall => &["start", "end", "globalTid", "nameId"],
+            Self::OsCall => &["start", "end", "globalTid", "nameId", "callchainId"],
             Self::Schedule => &["start", "globalTid", "isSchedIn"],
             Self::ProfilerOverhead => &["start", "end", "globalTid", "nameId"],
             Self::CudaOverhead => &["start", "end", "globalTid", "nameId", "overheadType"],
@@ -166,7 +166,11 @@ impl Table {
             Self::Copy => copy(cells, chunk),
             Self::Memset => op(cells).map(|op| chunk.memset(&op, cells.int(7).unwrap_or(0).max(0))),
             Self::Api => api_call(cells, chunk),
-            Self::OsCall => call(cells, 3).map(|call| chunk.os_call(&call)),
+            Self::OsCall => {
+                // Most calls are too short for a stack, and have none or the one of number 0.
+                let stack = cells.int(4).filter(|stack| *stack > 0);
+                call(cells, 3).map(|call| chunk.os_call_with_stack(&call, stack))
+            }
             Self::Schedule => scheduled(cells, chunk),
             // What these stand for their names say, which are known later.
             Self::ProfilerOverhead => call(cells, 3).map(|call| chunk.overhead(&call, OverheadKind::Profiler)),

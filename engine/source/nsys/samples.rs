@@ -18,6 +18,8 @@ use crate::timeline::{NONE, NameId, Timeline, modules};
 
 pub(super) const EVENTS: &str = "COMPOSITE_EVENTS";
 pub(super) const CHAINS: &str = "SAMPLING_CALLCHAINS";
+/// The rows of the stacks of calls of the OS.
+const OS_CHAINS: &str = "OSRT_CALLCHAINS";
 
 /// One sample, by the id that its stack has.
 struct Sample {
@@ -59,44 +61,38 @@ impl Frames {
     }
 }
 
-/// Where stacks and what they are of stand.
-struct Tables {
-    events: &'static str,
-    chains: &'static str,
-    /// The columns of the events: the id of the stack, begin, thread, and end, where there is one.
-    columns: [&'static str; 4],
-}
-
-const SAMPLES: Tables = Tables { events: EVENTS, chains: CHAINS, columns: ["id", "start", "globalTid", "end"] };
-const OS_CALLS: Tables =
-    Tables { events: "OSRT_API", chains: "OSRT_CALLCHAINS", columns: ["callchainId", "start", "globalTid", "end"] };
-
 /// Reads the samples of the threads that call CUDA, and the stacks of their calls of the OS, into a timeline. Rows beyond the
 /// limits are counted there.
-pub(super) fn read(db: &Connection, schema: &Schema, timeline: &mut Timeline, limits: &Limits) -> rusqlite::Result<()> {
-    timeline.cpu_samples = stacks(db, schema, &SAMPLES, timeline, limits)?.samples;
-    timeline.os_stacks = stacks(db, schema, &OS_CALLS, timeline, limits)?;
+pub(super) fn read(
+    db: &Connection,
+    schema: &Schema,
+    timeline: &mut Timeline,
+    (os_call_stacks, limits): (&[(u32, i64)], &Limits),
+) -> rusqlite::Result<()> {
+    if has_rows(db, schema, CHAINS)? && has_rows(db, schema, EVENTS)? {
+        let samples = samples(db, schema, timeline, limits)?;
+        timeline.cpu_samples = stacks(db, schema, CHAINS, (timeline, samples), limits)?.samples;
+    }
+    if has_rows(db, schema, OS_CHAINS)? {
+        let calls = stacked_calls(timeline, os_call_stacks);
+        timeline.os_stacks = stacks(db, schema, OS_CHAINS, (timeline, calls), limits)?;
+    }
     Ok(())
 }
 
+/// The stacks of samples, or of calls, from a table of the rows of stacks.
 fn stacks(
     db: &Connection,
     schema: &Schema,
-    tables: &Tables,
-    timeline: &mut Timeline,
+    table: &str,
+    (timeline, samples): (&mut Timeline, Vec<Sample>),
     limits: &Limits,
 ) -> rusqlite::Result<StackedCalls> {
-    if !has_rows(db, schema, tables.chains)? || !has_rows(db, schema, tables.events)? {
-        return Ok(StackedCalls::default());
-    }
-    let samples = events(db, schema, tables, timeline, limits)?;
     if samples.is_empty() {
         return Ok(StackedCalls::default());
     }
-    let (mut rows, keys) = chains(db, schema, tables, &samples, limits)?;
-    for table in [tables.events, tables.chains] {
-        timeline.reached.row_count += schema.count(db, table)?.saturating_sub(limits.rows);
-    }
+    let (mut rows, keys) = chains(db, schema, table, &samples, limits)?;
+    timeline.reached.row_count += schema.beyond(db, table, limits.rows)?;
     rows.sort_unstable_by_key(|row| (row.sample, row.depth, row.frame));
     let frames = resolve(db, schema, timeline, &keys, limits)?;
     let is_root: Vec<bool> = frames.iter().map(|frame| modules::is_root(timeline.name(frame.function))).collect();
@@ -120,36 +116,38 @@ fn stacks(
     Ok(StackedCalls { samples: columns, end_ns })
 }
 
+/// Which threads call CUDA; all of them where no call was recorded.
+fn callers(timeline: &Timeline) -> Vec<bool> {
+    let is_of_all = timeline.api.is_empty();
+    let mut calls = vec![is_of_all; timeline.threads.len()];
+    for thread in &timeline.api.thread {
+        if let Some(calls) = calls.get_mut(*thread as usize) {
+            *calls = true;
+        }
+    }
+    calls
+}
+
 /// The samples of threads that call CUDA, by thread and time; of all threads where no call was recorded.
-fn events(
+fn samples(
     db: &Connection,
     schema: &Schema,
-    tables: &Tables,
     timeline: &mut Timeline,
     limits: &Limits,
 ) -> rusqlite::Result<Vec<Sample>> {
     let is_of_all = timeline.api.is_empty();
-    let callers: BTreeSet<u32> = timeline.api.thread.iter().copied().collect();
-    let threads = timeline.threads.iter().zip(0_u32..).filter(|(_, index)| is_of_all || callers.contains(index));
-    let threads: BTreeMap<i64, u32> = threads.map(|(thread, index)| (thread.id, index)).collect();
-    let most = MAX_CPU_SAMPLE_COUNT / timeline.devices.len().max(1);
-    let (mut samples, mut beyond) = (Vec::new(), 0);
-    let mut sql = schema.select(tables.events, &tables.columns);
-    if tables.events != EVENTS && schema.has_column(tables.events, tables.columns[0]) {
-        // Most calls are too short for a stack.
-        sql += &format!(" WHERE \"{}\" > 0", tables.columns[0]);
-    }
-    schema.each(db, &sql, limits.rows, |cells| {
+    let threads = timeline.threads.iter().zip(0_u32..).zip(callers(timeline)).filter(|(_, calls)| *calls);
+    let threads: BTreeMap<i64, u32> = threads.map(|((thread, index), _)| (thread.id, index)).collect();
+    let most = most_samples(timeline);
+    let (mut samples, mut beyond) = (Vec::new(), schema.beyond(db, EVENTS, limits.rows)?);
+    schema.each(db, &schema.select(EVENTS, &["id", "start", "globalTid"]), limits.rows, |cells| {
         let thread = cells.int(2).and_then(|thread| threads.get(&thread).copied().or(is_of_all.then_some(NONE)));
-        // A call without a stack has none of number 0.
-        let id = cells.int(0).filter(|id| *id != 0 || tables.events == EVENTS);
-        let (Some(id), Some(time_ns), Some(thread)) = (id, cells.int(1), thread) else { return };
+        let (Some(id), Some(time_ns), Some(thread)) = (cells.int(0), cells.int(1), thread) else { return };
         if !(-ABSURD_NS..=ABSURD_NS).contains(&time_ns) {
             return;
         }
         if samples.len() < most {
-            let end = cells.int(3).unwrap_or(time_ns).clamp(time_ns, ABSURD_NS);
-            samples.push(Sample { thread, time_ns, end, id });
+            samples.push(Sample { thread, time_ns, end: time_ns, id });
         } else {
             beyond += 1;
         }
@@ -159,11 +157,32 @@ fn events(
     Ok(samples)
 }
 
+/// The same of calls of the OS that have stacks, which are given by their indices with the ids of the stacks.
+fn stacked_calls(timeline: &mut Timeline, stacked: &[(u32, i64)]) -> Vec<Sample> {
+    let (is_caller, calls) = (callers(timeline), &timeline.os_calls);
+    let of_callers = stacked.iter().filter_map(|(call, id)| {
+        let (call, thread) = (*call as usize, *calls.thread.get(*call as usize)?);
+        let interval = calls.times.get(call).filter(|_| is_caller.get(thread as usize) == Some(&true))?;
+        Some(Sample { thread, time_ns: interval.start, end: interval.end, id: *id })
+    });
+    let mut samples: Vec<Sample> = of_callers.collect();
+    let most = most_samples(timeline);
+    timeline.reached.row_count += samples.len().saturating_sub(most) as u64;
+    samples.truncate(most);
+    samples.sort_unstable_by_key(|sample| (sample.thread, sample.time_ns, sample.id));
+    samples
+}
+
+/// How many samples are kept, where every GPU may ask about each.
+fn most_samples(timeline: &Timeline) -> usize {
+    MAX_CPU_SAMPLE_COUNT / timeline.devices.len().max(1)
+}
+
 /// The rows of their stacks, and the functions that these name.
 fn chains(
     db: &Connection,
     schema: &Schema,
-    tables: &Tables,
+    table: &str,
     samples: &[Sample],
     limits: &Limits,
 ) -> rusqlite::Result<(Vec<Row>, Vec<FrameKey>)> {
@@ -180,7 +199,7 @@ fn chains(
         }
         last.map(|(_, sample)| sample)
     };
-    schema.each(db, &schema.select(tables.chains, &columns), limits.rows, |cells| {
+    schema.each(db, &schema.select(table, &columns), limits.rows, |cells| {
         let depth = cells.int(1).and_then(|depth| u32::try_from(depth).ok());
         let depth = depth.filter(|depth| (*depth as usize) < MAX_STACK_FRAME_COUNT);
         if let (Some(sample), Some(depth)) = (cells.int(0).and_then(&mut sample_of), depth) {

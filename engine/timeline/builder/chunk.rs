@@ -93,6 +93,8 @@ pub struct Chunk {
     pub(super) api: ApiCalls,
     pub(super) api_correlations: Vec<u32>,
     pub(super) os_calls: OsCalls,
+    /// The indices of those that have a call stack, with its id.
+    pub(super) os_call_stacks: Vec<(u32, i64)>,
     pub(super) overheads: Overheads,
     pub(super) scheduler: SchedulerRows,
     pub(super) thread_states: ThreadStates,
@@ -111,7 +113,8 @@ impl Chunk {
     /// One to fill after this, in the memory of what there mostly is most of: to get other memory from the system costs as much
     /// as to fill it.
     pub(crate) fn renewed(self, events: &'static str, limits: Limits) -> Self {
-        let Self { mut kernels, mut api, mut api_correlations, mut os_calls, mut ranges, .. } = self;
+        let Self { mut kernels, mut api, mut api_correlations, mut os_calls, mut os_call_stacks, mut ranges, .. } =
+            self;
         kernels.ops.clear();
         kernels.shape.clear();
         kernels.local_memory_kib.clear();
@@ -123,8 +126,9 @@ impl Chunk {
         os_calls.times.clear();
         os_calls.thread.clear();
         os_calls.name.clear();
+        os_call_stacks.clear();
         ranges.clear();
-        Self { kernels, api, api_correlations, os_calls, ranges, ..Self::new(events, limits) }
+        Self { kernels, api, api_correlations, os_calls, os_call_stacks, ranges, ..Self::new(events, limits) }
     }
 
     /// Ends filling it. [`super::Builder::take`] does the same; this does it on the thread that filled it.
@@ -206,7 +210,13 @@ impl Chunk {
 
     /// Adds a call of the OS runtime.
     pub fn os_call(&mut self, call: &CallEvent) {
+        self.os_call_with_stack(call, None);
+    }
+
+    /// Adds a call of the OS runtime with the id of its call stack, if it has one.
+    pub(crate) fn os_call_with_stack(&mut self, call: &CallEvent, stack: Option<i64>) {
         let Some((times, thread, name)) = self.call(call) else { return };
+        self.os_call_stacks.extend(stack.map(|stack| (self.os_calls.name.len() as u32, stack)));
         self.os_calls.times.push(times);
         self.os_calls.thread.push(thread);
         self.os_calls.name.push(name);

@@ -58,6 +58,7 @@ pub struct Builder {
     /// Raw thread, NVTX domain and name.
     domains: Vec<(u32, i64, RawName)>,
     api_correlations: Vec<u32>,
+    os_call_stacks: Vec<(u32, i64)>,
     /// By raw name and error.
     failed_calls: HashMap<(u32, u16), (u64, i64)>,
     scheduler: SchedulerRows,
@@ -150,6 +151,8 @@ impl Builder {
             let key = (at(&raw.api_names, error.call), error.code);
             add_failed(&mut self.failed_calls, key, (error.count, error.first_ns));
         }
+        let before = os_calls.name.len() as u32;
+        self.os_call_stacks.extend(chunk.os_call_stacks.iter().map(|(call, stack)| (before + call, *stack)));
         os_calls.times.append(&chunk.os_calls.times);
         os_calls.thread.extend(all_at(&raw.threads, &chunk.os_calls.thread));
         os_calls.name.extend(all_at(&raw.names, &chunk.os_calls.name));
@@ -206,6 +209,11 @@ impl Builder {
     pub fn process_keys(&self) -> BTreeSet<i64> {
         let of_streams = self.actors.streams().iter().filter_map(|key| key.process);
         self.actors.threads().iter().map(|key| key.process).chain(of_streams).collect()
+    }
+
+    /// The calls of the OS that have call stacks, by their indices in the timeline, each with the id of its stack: handed over once.
+    pub(crate) fn take_os_call_stacks(&mut self) -> Vec<(u32, i64)> {
+        std::mem::take(&mut self.os_call_stacks)
     }
 
     /// The streams that events name.
