@@ -155,6 +155,8 @@ struct Context<'timeline> {
     /// The threads of each process, by its index.
     threads: Vec<Vec<u32>>,
     devices: Vec<DeviceContext>,
+    /// How many threads may work on one device while others work on the others.
+    side_by_side: Threads,
     is_narrowed: bool,
     /// The phase that is asked for; absent for the whole windows.
     asked_phase: Option<Phase>,
@@ -389,19 +391,17 @@ impl<'timeline> Context<'timeline> {
         let tell = || phases::tell(timeline, &calls, &mut ops, view, threads);
         let mut told = parallel::both(threads, lay_out, tell).1?;
         let launch_shapes = LaunchShapes::new(timeline);
-        let within = threads.within(threads.for_devices().at_most(ops.len()));
         let work = PassWork {
             timeline,
             calls: &calls,
             launch_shapes: &launch_shapes,
             busiest: &busiest,
             in_operators: &InOperators::new(&calls),
-            threads: within,
+            threads: threads.within(threads.for_devices().at_most(ops.len())),
         };
         phases::add_before(&work, &mut ops, &mut told);
         let passes = parallel::map(threads.for_devices(), &ops, |ops| DevicePass::new(&work, ops));
         let (unread, passes): (Vec<Unread>, Vec<DevicePass>) = passes.into_iter().unzip();
-        let is_narrowed = *scope != Scope::All;
         let mut context = Self {
             timeline,
             calls,
@@ -409,15 +409,15 @@ impl<'timeline> Context<'timeline> {
             launch_shapes,
             threads: threads_of(timeline),
             devices: Vec::new(),
-            is_narrowed,
+            side_by_side: threads.for_devices().within(ops.len()),
+            is_narrowed: *scope != Scope::All,
             asked_phase: view.phase,
             recorded,
             folded: OnceLock::new(),
             once: once::OfRecording::default(),
         };
         for ((ops, pass), told) in ops.into_iter().zip(passes).zip(told) {
-            let device = DeviceContext::new(&context, ops, pass, told);
-            context.devices.push(device);
+            context.devices.push(DeviceContext::new(&context, ops, pass, told));
         }
         Ok((context, unread))
     }

@@ -55,7 +55,7 @@ pub struct Predicted {
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
     let steps = steps::steady(device);
     let told = |replay: &Bounded<'_, '_>| {
-        set(replay, has_slow_steps_of_same_work(device, steps), &mut part.device);
+        set(replay, (context.side_by_side, has_slow_steps_of_same_work(device, steps)), &mut part.device);
         replay.alike()
     };
     let played = played(context, device, steps, told);
@@ -88,7 +88,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, _: &Parents
     }
 }
 
-fn set(replay: &Bounded<'_, '_>, is_slow_by_itself: bool, facts: &mut Entity) {
+fn set(replay: &Bounded<'_, '_>, (threads, is_slow_by_itself): (Threads, bool), facts: &mut Entity) {
     facts.set("replay_step_ns", replay.step_ns());
     facts.set("replay_least_step_ns", replay.least_step_ns());
     facts.set("replay_most_step_ns", replay.most_step_ns());
@@ -105,12 +105,11 @@ fn set(replay: &Bounded<'_, '_>, is_slow_by_itself: bool, facts: &mut Entity) {
         facts.set("piece_with_product_count", pieces.with_product_count as i64);
         facts.set("piece_with_value_count", pieces.with_value_count as i64);
     }
-    for change in Change::ALL {
-        // What slow steps lose is not in those that are played.
-        if *change == Change::SteadySteps && replay.alike().leaves_out_slow {
-            continue;
-        }
-        let gain = replay.gain(&[*change]);
+    // What slow steps lose is not in those that are played.
+    let is_told = |change: &&Change| **change != Change::SteadySteps || !replay.alike().leaves_out_slow;
+    let changes: Vec<&Change> = Change::ALL.iter().filter(is_told).collect();
+    let gains = parallel::map(threads, &changes, |change| replay.gain(&[**change]));
+    for (change, gain) in changes.into_iter().zip(gains) {
         let mut expected_ns = beyond(replay, *change, gain.expected_ns);
         if *change == Change::Graph && is_slow_by_itself {
             expected_ns = expected_ns.min(beyond_steady(replay, *change));

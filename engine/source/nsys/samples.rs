@@ -160,15 +160,14 @@ fn samples(
 /// The same of calls of the OS that have stacks, which are given by their indices with the ids of the stacks.
 fn stacked_calls(timeline: &mut Timeline, stacked: &[(u32, i64)]) -> Vec<Sample> {
     let (is_caller, calls) = (callers(timeline), &timeline.os_calls);
-    let of_callers = stacked.iter().filter_map(|(call, id)| {
+    let mut of_callers = stacked.iter().filter_map(|(call, id)| {
         let (call, thread) = (*call as usize, *calls.thread.get(*call as usize)?);
         let interval = calls.times.get(call).filter(|_| is_caller.get(thread as usize) == Some(&true))?;
         Some(Sample { thread, time_ns: interval.start, end: interval.end, id: *id })
     });
-    let mut samples: Vec<Sample> = of_callers.collect();
-    let most = most_samples(timeline);
-    timeline.reached.row_count += samples.len().saturating_sub(most) as u64;
-    samples.truncate(most);
+    let mut samples: Vec<Sample> = of_callers.by_ref().take(most_samples(timeline)).collect();
+    let beyond = of_callers.count() as u64;
+    timeline.reached.row_count += beyond;
     samples.sort_unstable_by_key(|sample| (sample.thread, sample.time_ns, sample.id));
     samples
 }
