@@ -441,12 +441,8 @@ impl<'calls> Layout<'calls> {
             }
         }
         let is_recorded = self.begins <= now && (self.next_boundary(now).is_some() || now < self.scheduled_until);
-        let activity = match is_recorded {
-            true if self.is_dispatch => Activity::Launch,
-            true => Activity::Host,
-            false => Activity::Unknown,
-        };
-        (activity, NONE)
+        // A gap was told above.
+        (if is_recorded { self.between_rows() } else { Activity::Unknown }, NONE)
     }
 
     /// Whether the host code between two API calls prepares a launch: it leads to one, and takes no longer than that usually

@@ -193,15 +193,30 @@ impl Schema {
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
-    /// How many rows of a table lie beyond so many. They are counted only where row ids leave room for them.
-    pub(super) fn beyond(&self, db: &Connection, table: &str, most: u64) -> rusqlite::Result<u64> {
+    /// The least and the largest row id of a table; `None` where it has no rows.
+    pub(super) fn row_id_ends(&self, db: &Connection, table: &str) -> rusqlite::Result<Option<(i64, i64)>> {
         let row_id = self.row_id(table);
         // Asked for together, they would cost a scan of the table.
         let end = |which: &str| {
             let sql = format!("SELECT {which}({row_id}) FROM \"{table}\"");
             db.query_row(&sql, [], |row| row.get::<_, Option<i64>>(0))
         };
-        let Some((low, high)) = end("min")?.zip(end("max")?) else { return Ok(0) };
+        Ok(end("min")?.zip(end("max")?))
+    }
+
+    /// How many rows of a table lie beyond so many.
+    pub(super) fn beyond(&self, db: &Connection, table: &str, most: u64) -> rusqlite::Result<u64> {
+        let Some(ends) = self.row_id_ends(db, table)? else { return Ok(0) };
+        self.beyond_of(db, (table, ends), most)
+    }
+
+    /// The same of one whose row ids lie between two: rows are counted only where these leave room for so many.
+    pub(super) fn beyond_of(
+        &self,
+        db: &Connection,
+        (table, (low, high)): (&str, (i64, i64)),
+        most: u64,
+    ) -> rusqlite::Result<u64> {
         let has_room = i128::from(high) - i128::from(low) >= i128::from(most);
         if has_room { Ok(self.count(db, table)?.saturating_sub(most)) } else { Ok(0) }
     }

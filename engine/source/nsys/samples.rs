@@ -69,12 +69,15 @@ pub(super) fn read(
     timeline: &mut Timeline,
     (os_call_stacks, limits): (&[(u32, i64)], &Limits),
 ) -> rusqlite::Result<()> {
-    if has_rows(db, schema, CHAINS)? && has_rows(db, schema, EVENTS)? {
-        let samples = samples(db, schema, timeline, limits)?;
+    let has_samples = has_rows(db, schema, CHAINS)? && has_rows(db, schema, EVENTS)?;
+    let has_calls = !os_call_stacks.is_empty() && has_rows(db, schema, OS_CHAINS)?;
+    let is_caller = if has_samples || has_calls { callers(timeline) } else { Vec::new() };
+    if has_samples {
+        let samples = samples(db, schema, (timeline, &is_caller), limits)?;
         timeline.cpu_samples = stacks(db, schema, CHAINS, (timeline, samples), limits)?.samples;
     }
-    if has_rows(db, schema, OS_CHAINS)? {
-        let calls = stacked_calls(timeline, os_call_stacks);
+    if has_calls {
+        let calls = stacked_calls((timeline, &is_caller), os_call_stacks);
         timeline.os_stacks = stacks(db, schema, OS_CHAINS, (timeline, calls), limits)?;
     }
     Ok(())
@@ -132,11 +135,11 @@ fn callers(timeline: &Timeline) -> Vec<bool> {
 fn samples(
     db: &Connection,
     schema: &Schema,
-    timeline: &mut Timeline,
+    (timeline, is_caller): (&mut Timeline, &[bool]),
     limits: &Limits,
 ) -> rusqlite::Result<Vec<Sample>> {
     let is_of_all = timeline.api.is_empty();
-    let threads = timeline.threads.iter().zip(0_u32..).zip(callers(timeline)).filter(|(_, calls)| *calls);
+    let threads = timeline.threads.iter().zip(0_u32..).zip(is_caller).filter(|(_, calls)| **calls);
     let threads: BTreeMap<i64, u32> = threads.map(|((thread, index), _)| (thread.id, index)).collect();
     let most = most_samples(timeline);
     let (mut samples, mut beyond) = (Vec::new(), schema.beyond(db, EVENTS, limits.rows)?);
@@ -158,8 +161,8 @@ fn samples(
 }
 
 /// The same of calls of the OS that have stacks, which are given by their indices with the ids of the stacks.
-fn stacked_calls(timeline: &mut Timeline, stacked: &[(u32, i64)]) -> Vec<Sample> {
-    let (is_caller, calls) = (callers(timeline), &timeline.os_calls);
+fn stacked_calls((timeline, is_caller): (&mut Timeline, &[bool]), stacked: &[(u32, i64)]) -> Vec<Sample> {
+    let calls = &timeline.os_calls;
     let mut of_callers = stacked.iter().filter_map(|(call, id)| {
         let (call, thread) = (*call as usize, *calls.thread.get(*call as usize)?);
         let interval = calls.times.get(call).filter(|_| is_caller.get(thread as usize) == Some(&true))?;

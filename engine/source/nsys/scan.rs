@@ -225,17 +225,9 @@ fn hand_on<T>(
 fn plan(db: &Connection, schema: &Schema, limits: &Limits) -> rusqlite::Result<Plan> {
     let mut plan = Plan::default();
     for table in Table::ALL.into_iter().filter(|table| schema.has(table.name())) {
-        // Asked for together, they would cost a scan of the table.
-        let end = |which: &str| {
-            let sql = format!("SELECT {which}({}) FROM \"{}\"", schema.row_id(table.name()), table.name());
-            db.query_row(&sql, [], |row| row.get::<_, Option<i64>>(0))
-        };
-        let ends = (end("min")?, end("max")?);
-        let (Some(low), Some(mut high)) = ends else { continue };
+        let Some((low, mut high)) = schema.row_id_ends(db, table.name())? else { continue };
         let whole_until = high;
-        if i128::from(high) - i128::from(low) >= i128::from(limits.rows)
-            && let Some((last, beyond)) = last_within(db, schema, table, limits)?
-        {
+        if let Some((last, beyond)) = last_within(db, schema, (table, (low, high)), limits)? {
             high = last;
             plan.beyond += beyond;
             if last < low {
@@ -267,15 +259,16 @@ fn plan(db: &Connection, schema: &Schema, limits: &Limits) -> rusqlite::Result<P
     Ok(plan)
 }
 
-/// The row id before the first row beyond the limit, and how many lie beyond; `None` where none does.
+/// The row id before the first row beyond the limit, and how many lie beyond, of a table whose row ids lie between two; `None` where none
+/// does.
 fn last_within(
     db: &Connection,
     schema: &Schema,
-    table: Table,
+    (table, ends): (Table, (i64, i64)),
     limits: &Limits,
 ) -> rusqlite::Result<Option<(i64, u64)>> {
     let (name, row_id) = (table.name(), schema.row_id(table.name()));
-    let beyond = schema.count(db, name)?.saturating_sub(limits.rows);
+    let beyond = schema.beyond_of(db, (name, ends), limits.rows)?;
     if beyond == 0 {
         return Ok(None);
     }

@@ -58,6 +58,7 @@ pub struct Builder {
     /// Raw thread, NVTX domain and name.
     domains: Vec<(u32, i64, RawName)>,
     api_correlations: Vec<u32>,
+    /// The index of each call of the OS that has a call stack, with the id of that.
     os_call_stacks: Vec<(u32, i64)>,
     /// By raw name and error.
     failed_calls: HashMap<(u32, u16), (u64, i64)>,
