@@ -24,6 +24,11 @@ impl Threads {
         Self(self.0.min(MOST_DEVICES_AT_ONCE))
     }
 
+    /// One more, of so many.
+    pub(crate) fn and_one_more(self, of: Self) -> Self {
+        Self((self.0 + 1).min(of.0).max(1))
+    }
+
     /// What each of several jobs that run side by side may use.
     pub(crate) fn within(self, jobs: usize) -> Self {
         Self((self.0 / jobs.max(1)).max(1))

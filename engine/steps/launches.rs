@@ -1,12 +1,14 @@
 //! What one process launched on a device, in the order of the launches.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
 use foldhash::HashMap;
 
 use super::kernel_tunings;
 use crate::ledger::{DeviceOps, Op, OpKind};
 use crate::timeline::interval::Interval;
+use crate::timeline::near::Near;
 use crate::timeline::union::Union;
 use crate::timeline::{NONE, Timeline};
 
@@ -223,6 +225,19 @@ impl Launches {
     pub(super) fn work_ns(&self, host: Interval) -> i64 {
         let (first, last) = self.range(host);
         self.work_between(first, last)
+    }
+
+    /// Some intervals, each with the places of what the host launched in it: they lie near those of the one before where they come in
+    /// time order.
+    pub(super) fn each(
+        &self,
+        hosts: impl IntoIterator<Item = Interval>,
+    ) -> impl Iterator<Item = (Interval, Range<usize>)> {
+        let mut near = Near::default();
+        hosts.into_iter().map(move |host| {
+            let first = near.partition_point(self.at.len(), |index| self.at[index] < host.start);
+            (host, first..self.first_from(first, host.end))
+        })
     }
 
     /// How long the operations from one index to another ran.

@@ -355,8 +355,11 @@ impl Group {
             return None;
         }
         let hull = Interval::new(self.hosts.first()?.start, self.hosts.last()?.end);
-        let inside: i64 = self.hosts.iter().map(|host| launches.work_ns(*host)).sum();
-        let launching = self.hosts.iter().filter(|host| launches.count(**host) > 0).count();
+        let (mut inside, mut launching) = (0, 0);
+        for (_, launched) in launches.each(self.hosts.iter().copied()) {
+            launching += usize::from(!launched.is_empty());
+            inside += launches.work_between(launched.start, launched.end);
+        }
         let (least_inside, least_work) =
             if is_named { (NAMED_INSIDE_SHARE, NAMED_WORK_SHARE) } else { (UNNAMED_INSIDE_SHARE, UNNAMED_WORK_SHARE) };
         let is_step = launching >= MIN_STEP_COUNT

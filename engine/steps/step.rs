@@ -1,6 +1,8 @@
 //! Steps as values: how they lie on the host and on the device, and what of them is whole.
 
-use super::launches::Launches;
+use std::ops::Range;
+
+use super::launches::{Launch, Launches};
 use crate::timeline::NONE;
 use crate::timeline::interval::Interval;
 
@@ -116,8 +118,8 @@ impl Steps {
         told_by: ToldBy,
         hosts: impl IntoIterator<Item = Interval>,
     ) -> Vec<Step> {
-        let of_host = |host: Interval| {
-            let launched = launches.within(host);
+        let of_host = |(host, launched): (Interval, Range<usize>)| {
+            let launched = &launches.all()[launched];
             let first = launched.iter().map(|launch| launch.start).min()?;
             let last = launched.iter().map(|launch| launch.end()).max()?;
             let kernels = launched.iter().filter(|launch| launch.is_kernel);
@@ -125,7 +127,7 @@ impl Steps {
             let device = Interval::new(first, last);
             Some(Step { host, device, launch_count: launched.len() as u32, first_kernel_ns })
         };
-        let mut steps: Vec<Step> = hosts.into_iter().filter_map(of_host).collect();
+        let mut steps: Vec<Step> = launches.each(hosts).filter_map(of_host).collect();
         steps.sort_by_key(|step| (step.device.start, step.host.start));
         steps.dedup_by_key(|step| step.device.start);
         begin_with_kernels(&mut steps);
@@ -230,11 +232,14 @@ fn drop_cut(steps: &mut Vec<Step>, launches: &Launches, told_by: ToldBy) {
     let (begin_ns, end_ns) = (launches.begin_ns, launches.window.end);
     steps.retain(|step| step.device.start >= begin_ns && step.device.end <= end_ns);
     // What counts in no sequence comes now and then within the same step.
-    let count = |step: &Step| launches.within(step.host).iter().filter(|launch| launch.symbol != NONE).count();
-    let usual = median(steps.iter().map(|step| count(step) as i64)) as f64;
+    let counted = |launched: &[Launch]| launched.iter().filter(|launch| launch.symbol != NONE).count();
+    let each = || launches.each(steps.iter().map(|step| step.host));
+    let usual = median(each().map(|(_, launched)| counted(&launches.all()[launched]) as i64)) as f64;
+    let works = each().map(|(_, launched)| launches.work_between(launched.start, launched.end));
+    let whole_ns = WHOLE_WORK_SHARE * median(works) as f64;
+    let count = |step: &Step| counted(launches.within(step.host));
     let is_cut = |step: &Step| (count(step) as f64) < WHOLE_SHARE * usual;
     let work_ns = |step: &Step| launches.work_ns(step.host);
-    let whole_ns = WHOLE_WORK_SHARE * median(steps.iter().map(work_ns)) as f64;
     let is_cut_last = |step: &Step| is_cut(step) && !(told_by == ToldBy::Launches && work_ns(step) as f64 >= whole_ns);
     if steps.len() > MIN_STEP_COUNT && steps.last().is_some_and(is_cut_last) {
         steps.pop();

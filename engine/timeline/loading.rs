@@ -6,6 +6,7 @@ use foldhash::HashMap;
 
 use super::columns::{Label, RangeKind};
 use super::interval::Interval;
+use super::near::Near;
 use super::{NONE, NameId, Timeline};
 use crate::text::cut;
 
@@ -129,12 +130,13 @@ impl Timeline {
     fn drop_others(&self, signs: &mut [Option<Sign>]) {
         let mut counts = vec![0; signs.len()];
         let launches = self.kernel_launches();
+        let mut near = Near::default();
         for ranges in &self.ranges.threads {
             for (times, label) in ranges.times.iter().zip(&ranges.label) {
                 let index = *label as usize;
                 if signs.get(index).copied().flatten() == Some(Sign::Program) {
                     counts[index] += 1;
-                    if launches_within(&launches, ranges.thread, times) {
+                    if launches_within(&launches, ranges.thread, times, &mut near) {
                         signs[index] = None;
                     }
                 }
@@ -194,8 +196,8 @@ fn sign_of(name: &str) -> Option<Sign> {
     is_so_called.then_some(Sign::Program)
 }
 
-fn launches_within(launches: &[(u32, i64)], thread: u32, times: Interval) -> bool {
-    let next = launches.partition_point(|launch| *launch < (thread, times.start));
+fn launches_within(launches: &[(u32, i64)], thread: u32, times: Interval, near: &mut Near) -> bool {
+    let next = near.partition_point(launches.len(), |index| launches[index] < (thread, times.start));
     launches.get(next).is_some_and(|(of, moment)| *of == thread && *moment < times.end)
 }
 
@@ -233,7 +235,9 @@ mod tests {
 
     #[test]
     fn what_launches_between_its_ends_is_told() {
-        let of = |start, end| launches_within(&[(0, 15), (1, 10), (1, 20), (2, 0)], 1, Interval::new(start, end));
+        let mut near = Near::default();
+        let launches = [(0, 15), (1, 10), (1, 20), (2, 0)];
+        let mut of = |start, end| launches_within(&launches, 1, Interval::new(start, end), &mut near);
         assert_eq!([of(0, 10), of(0, 11), of(11, 20), of(20, 21), of(21, 30)], [false, true, false, true, false]);
     }
 }

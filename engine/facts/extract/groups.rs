@@ -14,9 +14,9 @@ use super::{
 /// Extracts a group of a device's facts.
 pub(super) type Extract = fn(&Context<'_>, &DeviceContext, &Parents<'_>, &mut DevicePart);
 
-/// Groups that do not depend on each other. Those that ask for no idle time, or do so last, come first.
+/// Groups that do not depend on each other. Those that ask for no idle time come first, and then those that do so last.
 pub(super) const GROUPS: [Extract; 6] =
-    [groups_of_events, facts_of_work, replay::extract, facts_of_time, ranges::extract, facts_of_steps];
+    [facts_of_work, groups_of_events, replay::extract, facts_of_time, ranges::extract, facts_of_steps];
 
 /// What the device ran.
 fn facts_of_work(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {

@@ -36,6 +36,7 @@ mod graph_gaps;
 mod groups;
 mod growing;
 mod idle;
+mod jobs;
 mod kernel_counters;
 mod kernel_names;
 mod kernel_profiles;
@@ -132,7 +133,6 @@ use crate::steps::Phase;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 use crate::timeline::{DeviceProperties, NONE, Timeline};
-use groups::GROUPS;
 use kernel_names::Traits;
 pub use kernel_profiles::{extract_profiles, join};
 use launch_shapes::LaunchShapes;
@@ -155,8 +155,8 @@ struct Context<'timeline> {
     /// The threads of each process, by its index.
     threads: Vec<Vec<u32>>,
     devices: Vec<DeviceContext>,
-    /// How many threads may work on one device while others work on the others.
-    side_by_side: Threads,
+    /// How many changes of each device may be played at once: of all together, for their memory, no more than devices side by side.
+    plays_at_once: Threads,
     is_narrowed: bool,
     /// The phase that is asked for; absent for the whole windows.
     asked_phase: Option<Phase>,
@@ -279,35 +279,12 @@ pub fn extract_view_then<T>(
         let id = facts.add(EntityKind::Device, key.as_str(), &[run]);
         parents.push(Parents { run, device: id, key, processes: &processes });
     }
-    let devices = || context.devices.iter().zip(&parents);
-    let jobs: Vec<_> = GROUPS.iter().flat_map(|extract| devices().map(move |device| (device, extract))).collect();
-    let of_devices = || {
-        parallel::map(threads.for_devices(), &jobs, |((device, parents), extract)| {
-            let mut part = DevicePart::new();
-            extract(&context, device, parents, &mut part);
-            part
-        })
-    };
-    let of_run = || {
-        let mut run = run::extract(&context);
-        without_gpu::extract(context.timeline, &mut run);
-        run
-    };
-    // What waits for the idle time comes last.
-    let of_host = || (run::api_uses(&context, &processes), of_run());
-    let facts_of_all = || parallel::both(threads, of_host, of_devices);
-    let ((), ((of_processes, of_run), parts)) =
-        parallel::both(threads, || context.read_idle(unread, threads), facts_of_all);
-    facts.get_mut(run).take_facts(of_run);
-    for (process, entity) in of_processes {
-        facts.get_mut(process).take_facts(entity);
-    }
-    let mut parts: Vec<_> = jobs.iter().zip(parts).map(|(((_, parents), _), part)| (parents.device, part)).collect();
-    parts.sort_by_key(|(device, _)| *device);
-    for (device, part) in parts {
-        part.add_to(&mut facts, device);
-    }
-    Ok(then(facts, &Replays { context: &context, threads }))
+    jobs::extract(&context, unread, (run, &processes, &parents), threads, &mut facts);
+    let done = then(facts, &Replays { context: &context, threads });
+    let Context { calls, devices, .. } = context;
+    // To free what is held of a large recording takes as long as some of its facts do.
+    parallel::both(threads, move || drop(devices), move || drop(calls));
+    Ok(done)
 }
 
 /// The replays of the devices of a recording.
@@ -409,7 +386,7 @@ impl<'timeline> Context<'timeline> {
             launch_shapes,
             threads: threads_of(timeline),
             devices: Vec::new(),
-            side_by_side: threads.for_devices().within(ops.len()),
+            plays_at_once: threads.for_devices().within(ops.len()),
             is_narrowed: *scope != Scope::All,
             asked_phase: view.phase,
             recorded,

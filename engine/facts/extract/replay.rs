@@ -55,7 +55,7 @@ pub struct Predicted {
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
     let steps = steps::steady(device);
     let told = |replay: &Bounded<'_, '_>| {
-        set(replay, (context.side_by_side, has_slow_steps_of_same_work(device, steps)), &mut part.device);
+        set(replay, (context.plays_at_once, has_slow_steps_of_same_work(device, steps)), &mut part.device);
         replay.alike()
     };
     let played = played(context, device, steps, told);

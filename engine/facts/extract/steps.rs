@@ -13,6 +13,7 @@ use crate::ledger::{Account, OpKind, callers};
 use crate::steps::{Certainty, Phases, Step, Steps, without_numbers};
 use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
+use crate::timeline::near::Near;
 use crate::timeline::union::Union;
 
 /// Steps that get an entity of their own: all of a short run, the slowest ones of a long run.
@@ -188,7 +189,8 @@ struct Numbers {
 impl Numbers {
     fn new(context: &Context<'_>, device: &DeviceContext, steps: &Steps) -> Self {
         let mut of_labels = OfLabels::new(context, &steps.name);
-        let number = |step: &Step| own_number(context.timeline, steps, *step, &mut of_labels);
+        let mut near = Near::default();
+        let number = |step: &Step| own_number(context.timeline, steps, *step, (&mut of_labels, &mut near));
         let own: Option<Vec<i64>> = steps.steps.iter().map(number).collect();
         // Numbers that begin anew tell no step from another.
         let own = own.filter(|own| own.len() > 1 && own.windows(2).all(|pair| pair[0] < pair[1]));
@@ -234,12 +236,17 @@ impl OfLabels {
 }
 
 /// The number in the name of the range that tells a step.
-fn own_number(timeline: &Timeline, steps: &Steps, step: Step, of_labels: &mut OfLabels) -> Option<i64> {
+fn own_number(
+    timeline: &Timeline,
+    steps: &Steps,
+    step: Step,
+    (of_labels, near): (&mut OfLabels, &mut Near),
+) -> Option<i64> {
     if !timeline.details.step_numbers.is_empty() {
         return timeline.details.step_numbers.of(step.host);
     }
     let ranges = timeline.ranges.of_thread(steps.thread)?;
-    let first = ranges.times.partition_point(0, |range| range.start < step.host.start);
+    let first = near.partition_point(ranges.times.len(), |index| ranges.times.start(index) < step.host.start);
     let mut begun = (first..ranges.times.len()).take_while(|index| ranges.times.at(*index).start == step.host.start);
     begun.find_map(|index| of_labels.of(timeline, ranges.label.get(index).copied()?))
 }
