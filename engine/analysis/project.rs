@@ -4,6 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use super::AnalysisError;
+use crate::parallel::{self, Threads};
 use crate::project::{self, Config, ConfigFile};
 use crate::render::Templates;
 use crate::rules::{Depth, Faults, Library};
@@ -97,7 +98,6 @@ impl Project {
     ) -> Result<Self, AnalysisError> {
         let file = configuration.read().map_err(AnalysisError::Configuration)?.map(|(_, file)| file);
         let own = file.as_ref().and_then(ConfigFile::templates);
-        let templates = Templates::load(templates.or(own.as_deref()))?;
         let mut dirs = file.as_ref().map(ConfigFile::rule_dirs).unwrap_or_default();
         for dir in rules {
             // A folder in one that is named already is not read again: its faults would show twice.
@@ -105,7 +105,9 @@ impl Project {
                 dirs.push(dir.clone());
             }
         }
-        let library = Library::with_dirs(&dirs, depth).map_err(AnalysisError::Rules)?;
+        let templates = || Templates::load(templates.or(own.as_deref()));
+        let (templates, library) = parallel::both(Threads::new(None), templates, || Library::with_dirs(&dirs, depth));
+        let (templates, library) = (templates?, library.map_err(AnalysisError::Rules)?);
         let config = match file {
             Some(file) => file.check(&library, templates.scorecard(), today).map_err(AnalysisError::Configuration)?,
             None => Config::default(),

@@ -9,6 +9,7 @@ use crate::ledger::accounts::{ByAccount, Sums};
 use crate::ledger::idle::Stretch;
 use crate::ledger::sweep::{Part, kernel_geometry, sweep};
 use crate::ledger::{Account, DeviceOps, Moment, Op, OpKind, OpRef, TimeSum};
+use crate::parallel::{self, Threads};
 use crate::timeline::columns::{Direction, HostMemory};
 use crate::timeline::interval::Interval;
 use crate::timeline::occupancy::{self, Occupancy};
@@ -172,17 +173,15 @@ impl<'all> Measure<'all> {
         tally
     }
 
-    /// Of a device, from the parts of its window in time order.
-    pub(super) fn whole(&self, device: &DeviceOps, parts: impl IntoIterator<Item = Tally>) -> Tally {
-        let mut parts = parts.into_iter();
-        let mut tally = parts.next().unwrap_or_default();
-        let later: Vec<Tally> = parts.collect();
-        tally.make_room(&later);
-        let mut tally = later.into_iter().fold(tally, Tally::followed_by);
+    /// Of a device, from the parts of its window in time order, without what [`shortest_kernel_ns`] tells.
+    pub(super) fn whole(&self, device: &DeviceOps, mut parts: Vec<Tally>, threads: Threads) -> Tally {
+        // These grow with the work.
+        let busy: Vec<Union> = parts.iter_mut().map(|part| std::mem::take(&mut part.busy)).collect();
+        let kernels_run: Vec<Union> = parts.iter_mut().map(|part| std::mem::take(&mut part.kernels_run)).collect();
+        let (busy, kernels_run) = parallel::both(threads, || joined(busy), || joined(kernels_run));
+        let mut tally = parts.into_iter().reduce(Tally::followed_by).unwrap_or_default();
+        (tally.busy, tally.kernels_run) = (busy, kernels_run);
         tally.sums[Account::Window] = device.window.len_ns();
-        let kernels = device.in_window().filter(|op| op.kind == OpKind::Kernel);
-        let whole = kernels.map(|op| op.interval()).filter(|interval| interval.clip(device.window) == *interval);
-        tally.shortest_kernel_ns = whole.map(Interval::len_ns).filter(|ns| *ns > 0).min();
         if let Some(sm_count) = self.sm_count {
             tally.sums[Account::UnusedSm] = clamped(tally.unused_sm_ns / i128::from(sm_count));
         }
@@ -190,15 +189,25 @@ impl<'all> Measure<'all> {
     }
 }
 
-impl Tally {
-    /// Makes room for the parts that follow, in what grows with the work.
-    fn make_room(&mut self, later: &[Self]) {
-        let count_of = |union: fn(&Self) -> &Union| later.iter().map(|part| union(part).parts().len()).sum();
-        self.busy.reserve(count_of(|part| &part.busy));
-        self.kernels_run.reserve(count_of(|part| &part.kernels_run));
-    }
+/// The shortest kernel that lies in the window of a device; `None` without any that takes time.
+pub(super) fn shortest_kernel_ns(device: &DeviceOps) -> Option<i64> {
+    let kernels = device.in_window().filter(|op| op.kind == OpKind::Kernel);
+    let whole = kernels.map(|op| op.interval()).filter(|interval| interval.clip(device.window) == *interval);
+    whole.map(Interval::len_ns).filter(|ns| *ns > 0).min()
+}
 
-    /// Takes in the part of the window that follows, before which the device is idle.
+/// Those of the parts of a window as one.
+fn joined(parts: Vec<Union>) -> Union {
+    let later_count = parts.iter().skip(1).map(|part| part.parts().len()).sum();
+    let mut parts = parts.into_iter();
+    let mut all = parts.next().unwrap_or_default();
+    all.reserve(later_count);
+    parts.for_each(|part| all.append(part));
+    all
+}
+
+impl Tally {
+    /// Takes in the part of the window that follows, before which the device is idle; when it was busy is told by the whole.
     fn followed_by(mut self, next: Self) -> Self {
         for (account, sum) in self.sums.iter_mut() {
             *sum += next.sums[account];
@@ -242,8 +251,6 @@ impl Tally {
         self.stretch_count += next.stretch_count;
         self.longest_stretch = longer(self.longest_stretch, next.longest_stretch);
         self.exposed_host_copies.append(next.exposed_host_copies);
-        self.busy.append(next.busy);
-        self.kernels_run.append(next.kernels_run);
         self.host_copies_run.append(next.host_copies_run);
         self
     }
