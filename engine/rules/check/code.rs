@@ -12,6 +12,7 @@ use crate::text::nearest::did_you_mean;
 use crate::text::tags;
 use crate::timeline::Capability;
 
+use super::super::depth::Depth;
 use super::super::expr::{Program, message, syntax};
 use super::super::fault::Log;
 use super::super::outcome::Confidence;
@@ -35,6 +36,7 @@ pub(super) struct Checker<'a, 'log> {
     /// The facts of each value, through those before it.
     of_values: Vec<BTreeSet<FactRef>>,
     rule: String,
+    depth: Depth,
     /// How many texts have been compiled: each has a name of its own.
     text_count: usize,
 }
@@ -52,7 +54,7 @@ pub(super) struct Checked {
 }
 
 impl<'a, 'log> Checker<'a, 'log> {
-    pub(super) fn new(raw: &RawRule, for_each: EntityKind, log: &'log mut Log<'a>) -> Self {
+    pub(super) fn new(raw: &RawRule, for_each: EntityKind, depth: Depth, log: &'log mut Log<'a>) -> Self {
         let mut scope = Scope::of(for_each);
         let of_groups = kinds_of_groups(raw);
         for text in &raw.optional {
@@ -75,7 +77,7 @@ impl<'a, 'log> Checker<'a, 'log> {
         }
         let (uses, proven, rule) = (Uses::default(), Vec::new(), raw.id.get_ref().clone());
         let (deciding, of_values) = (BTreeSet::new(), Vec::new());
-        Self { log, scope, params, uses, unreadable: false, proven, deciding, of_values, rule, text_count: 0 }
+        Self { log, scope, params, uses, unreadable: false, proven, deciding, of_values, rule, depth, text_count: 0 }
     }
 
     /// What a recording must hold for the facts that decide, beside work of a GPU.
@@ -263,7 +265,7 @@ impl<'a, 'log> Checker<'a, 'log> {
         let facts = uses.facts.iter().chain(of_values).copied().collect();
         let mut checked = Checked { kind, proven, facts, program: None };
         if self.note(text.span(), source, faults, &uses) {
-            match Program::compile(source, uses.values.into_iter().collect()) {
+            match Program::new(source, uses.values.into_iter().collect(), self.depth) {
                 Ok(program) => checked.program = Some(program),
                 Err(error) => self.unread(text, source, &message(&error)),
             }

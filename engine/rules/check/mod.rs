@@ -52,7 +52,7 @@ pub(super) fn check(raw: &RawRule, path: &RulePath, depth: Depth, log: &mut Log<
         prose::check(raw, log);
     }
     let for_each = entity_kind(&raw.for_each, log)?;
-    let mut checker = Checker::new(raw, for_each, log);
+    let mut checker = Checker::new(raw, for_each, depth, log);
     let code = checker.code(raw);
     let (code, tests) = match depth {
         Depth::Whole => with_cases(raw, code, &mut checker),

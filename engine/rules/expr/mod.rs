@@ -11,8 +11,10 @@
 pub(super) mod syntax;
 
 use std::cmp::Ordering;
-use std::sync::LazyLock;
+use std::fmt;
+use std::sync::{LazyLock, OnceLock};
 
+use super::depth::Depth;
 use crate::limits::MAX_EXPRESSION_STEP_COUNT;
 use crate::text::glob::Glob;
 use crate::text::tags;
@@ -104,9 +106,9 @@ pub(super) fn message(error: &Error) -> String {
 }
 
 /// A compiled expression.
-#[derive(Debug)]
 pub(super) struct Program {
-    program: Expression<'static, 'static>,
+    /// Of a built-in rule compiled when it is first evaluated: most rules are done with after their condition.
+    program: OnceLock<Result<Expression<'static, 'static>, Error>>,
     pub(super) source: String,
     /// The rule's values that it names.
     pub(super) values: Vec<usize>,
@@ -114,15 +116,33 @@ pub(super) struct Program {
     pub(super) steps: u64,
 }
 
+fn compiled(source: &str) -> Result<Expression<'static, 'static>, Error> {
+    LANGUAGE.compile_expression_owned(source.to_owned())
+}
+
+/// What it is compiled to says nothing more than its source.
+impl fmt::Debug for Program {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { source, values, steps, .. } = self;
+        out.debug_struct("Program").field("source", source).field("values", values).field("steps", steps).finish()
+    }
+}
+
 impl Program {
-    pub(super) fn compile(source: &str, values: Vec<usize>) -> Result<Self, Error> {
-        let program = LANGUAGE.compile_expression_owned(source.to_owned())?;
+    /// Of an expression that has been read: it is compiled at once where it is to be checked as a whole.
+    pub(super) fn new(source: &str, values: Vec<usize>, depth: Depth) -> Result<Self, Error> {
+        let program = match depth {
+            Depth::Whole => OnceLock::from(Ok(compiled(source)?)),
+            Depth::Judging => OnceLock::new(),
+        };
         Ok(Self { program, source: source.to_owned(), values, steps: tags::expression_size(source) })
     }
 
     /// The result, or what went wrong, with the expression.
     pub(super) fn value(&self, scope: &Value) -> Result<Value, String> {
-        let value = self.program.eval(scope.clone()).map_err(|error| self.blame(&error))?;
+        let program = self.program.get_or_init(|| compiled(&self.source)).as_ref();
+        let value = program.map_err(|error| self.blame(error))?.eval(scope.clone());
+        let value = value.map_err(|error| self.blame(&error))?;
         if value.is_number() {
             real(&value).map_err(|error| self.blame(&error))?;
         }
