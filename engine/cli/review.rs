@@ -1,6 +1,5 @@
 //! `coldspot review`.
 
-use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -60,8 +59,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     for file in format::files(&formats, arguments.output.output.as_deref()) {
         output::refuse_overwrite(inputs(), Some(file))?;
     }
-    // The program ends behind it, and what it holds with it.
-    let analysis = ManuallyDrop::new(arguments.judging.analysis(&arguments.reading)?);
+    let analysis = arguments.judging.analysis(&arguments.reading)?;
     let mut request = arguments.judging.request(arguments.fail_on.map(Into::into))?;
     if let Some(path) = &arguments.baseline {
         request.baseline = Some(Baseline::read(path).map_err(|error| Failure::new(Exit::Usage, error))?);

@@ -240,6 +240,12 @@ impl Launches {
         })
     }
 
+    /// How long the operations ran that the host launched in each of some intervals, together.
+    pub(super) fn work_in_all_ns(&self, hosts: &[Interval]) -> i64 {
+        let each = self.each(hosts.iter().copied());
+        each.map(|(_, launched)| self.work_between(launched.start, launched.end)).sum()
+    }
+
     /// How long the operations from one index to another ran.
     pub(super) fn work_between(&self, first: usize, last: usize) -> i64 {
         self.work_ns[last] - self.work_ns[first]

@@ -193,7 +193,7 @@ pub(super) fn has_few_steps(marks: &Marks, launches: &Launches) -> bool {
     // One range around the whole loop is no step.
     let is_loop = |group: &Group| group.hosts.len() == 1 && group.called.names_steps;
     all.any(|group| {
-        let inside_ns = || group.hosts.iter().map(|host| launches.work_ns(*host)).sum::<i64>();
+        let inside_ns = || launches.work_in_all_ns(&group.hosts);
         group.hosts.len() < MIN_STEP_COUNT
             && !is_loop(group)
             && inside_ns() as f64 >= UNNAMED_WORK_SHARE * launches.all_work_ns() as f64
@@ -228,7 +228,7 @@ pub(super) fn of_optimizer(marks: &Marks, launches: &Launches, rounds: &Steps) -
     let begins = std::iter::once(first).chain(group.hosts.iter().map(|host| host.end));
     let hosts: Vec<Interval> =
         begins.zip(&group.hosts).map(|(begin, host)| Interval::new(begin.min(host.start), host.end)).collect();
-    let work_ns = hosts.iter().map(|host| launches.work_ns(*host)).sum::<i64>();
+    let work_ns = launches.work_in_all_ns(&hosts);
     let of_hosts = Group::new(&group.called, (group.thread, group.process));
     let steps = Group { hosts, ..of_hosts }.steps(launches, Certainty::High, work_ns)?;
     let is_most = work_ns as f64 >= UNNAMED_WORK_SHARE * launches.all_work_ns() as f64;
@@ -240,7 +240,7 @@ pub(super) fn named(timeline: &Timeline, launches: &Launches, name: &str) -> Opt
     let wanted = without_numbers(name);
     let groups = groups(timeline, Plain::new(timeline), |called| *called.name == wanted).into_iter();
     let groups = groups.filter(|group| group.process == launches.process);
-    let inside_ns = |group: &Group| group.hosts.iter().map(|host| launches.work_ns(*host)).sum::<i64>();
+    let inside_ns = |group: &Group| launches.work_in_all_ns(&group.hosts);
     let group = groups.max_by_key(inside_ns)?;
     let work_ns = inside_ns(&group);
     group.steps(launches, Certainty::High, work_ns)

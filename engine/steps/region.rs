@@ -12,7 +12,7 @@ const INSIDE_SHARE: f64 = 0.8;
 pub(super) fn find(timeline: &Timeline, launches: &Launches) -> Option<Steps> {
     let regions = regions(timeline, launches.process);
     let (first, last) = (regions.first()?, regions.last()?);
-    let inside: i64 = regions.iter().map(|region| launches.work_ns(*region)).sum();
+    let inside = launches.work_in_all_ns(&regions);
     let between = launches.work_ns(Interval::new(first.start, last.end));
     let whole = launches.all_work_ns().max(1);
     if regions.len() < MIN_STEP_COUNT || (inside as f64) < INSIDE_SHARE * between as f64 || 2 * inside < whole {

@@ -232,19 +232,20 @@ fn drop_cut(steps: &mut Vec<Step>, launches: &Launches, told_by: ToldBy) {
     let (begin_ns, end_ns) = (launches.begin_ns, launches.window.end);
     steps.retain(|step| step.device.start >= begin_ns && step.device.end <= end_ns);
     // What counts in no sequence comes now and then within the same step.
-    let counted = |launched: &[Launch]| launched.iter().filter(|launch| launch.symbol != NONE).count();
+    let counted = |launched: &[Launch]| launched.iter().filter(|launch| launch.symbol != NONE).count() as i64;
     let each = || launches.each(steps.iter().map(|step| step.host));
-    let usual = median(each().map(|(_, launched)| counted(&launches.all()[launched]) as i64)) as f64;
-    let works = each().map(|(_, launched)| launches.work_between(launched.start, launched.end));
-    let whole_ns = WHOLE_WORK_SHARE * median(works) as f64;
-    let count = |step: &Step| counted(launches.within(step.host));
-    let is_cut = |step: &Step| (count(step) as f64) < WHOLE_SHARE * usual;
-    let work_ns = |step: &Step| launches.work_ns(step.host);
-    let is_cut_last = |step: &Step| is_cut(step) && !(told_by == ToldBy::Launches && work_ns(step) as f64 >= whole_ns);
-    if steps.len() > MIN_STEP_COUNT && steps.last().is_some_and(is_cut_last) {
+    let counts: Vec<i64> = each().map(|(_, launched)| counted(&launches.all()[launched])).collect();
+    let works: Vec<i64> = each().map(|(_, launched)| launches.work_between(launched.start, launched.end)).collect();
+    let usual = median(counts.iter().copied()) as f64;
+    let whole_ns = WHOLE_WORK_SHARE * median(works.iter().copied()) as f64;
+    let is_cut = |count: &i64| (*count as f64) < WHOLE_SHARE * usual;
+    let holds_all = |work_ns: &i64| told_by == ToldBy::Launches && *work_ns as f64 >= whole_ns;
+    let (is_first_cut, is_last_cut) =
+        (counts.first().is_some_and(is_cut), counts.last().is_some_and(is_cut) && !works.last().is_some_and(holds_all));
+    if steps.len() > MIN_STEP_COUNT && is_last_cut {
         steps.pop();
     }
-    if steps.len() > MIN_STEP_COUNT && steps.first().is_some_and(is_cut) {
+    if steps.len() > MIN_STEP_COUNT && is_first_cut {
         steps.remove(0);
     }
 }

@@ -5,7 +5,7 @@ use foldhash::HashMap;
 use super::launch_shapes::LaunchShapes;
 use super::processes;
 use super::storms::Storms;
-use super::tally::{Measure, Tally, shortest_kernel_ns};
+use super::tally::{Measure, Tally};
 use crate::ledger::{Calls, DeviceOps, InOperators, Stretches, Unread, callers, sweep};
 use crate::parallel::{self, Threads};
 use crate::timeline::Timeline;
@@ -39,20 +39,19 @@ impl DevicePass {
             let mut stretches = Stretches::new(timeline, busiest, in_operators);
             (measure.part(part, |stretch| stretches.add(stretch)), stretches)
         };
-        let (parts, (storms, main_thread, processes, shortest_kernel_ns)) = parallel::both(
+        let (parts, (storms, main_thread, processes)) = parallel::both(
             threads,
             || parallel::map(threads, sweep::parts(ops), tally_part),
             || {
                 let main_thread = callers::main_thread(timeline, ops);
                 // It is asked next.
                 main_thread.inspect(|thread| calls.keep(timeline, *thread));
-                (Storms::find(timeline, ops), main_thread, processes::of(timeline, ops), shortest_kernel_ns(ops))
+                (Storms::find(timeline, ops), main_thread, processes::of(timeline, ops))
             },
         );
         let (tallies, stretches): (Vec<Tally>, Vec<Stretches<'_>>) = parts.into_iter().unzip();
-        let (unread, mut tally) =
+        let (unread, tally) =
             parallel::both(threads, || Unread::of(ops, stretches), || measure.whole(ops, tallies, threads));
-        tally.shortest_kernel_ns = shortest_kernel_ns;
         (unread, Self { tally, storms, main_thread, processes })
     }
 }

@@ -173,14 +173,15 @@ impl<'all> Measure<'all> {
         tally
     }
 
-    /// Of a device, from the parts of its window in time order, without what [`shortest_kernel_ns`] tells.
+    /// Of a device, from the parts of its window in time order.
     pub(super) fn whole(&self, device: &DeviceOps, mut parts: Vec<Tally>, threads: Threads) -> Tally {
         // These grow with the work.
         let busy: Vec<Union> = parts.iter_mut().map(|part| std::mem::take(&mut part.busy)).collect();
         let kernels_run: Vec<Union> = parts.iter_mut().map(|part| std::mem::take(&mut part.kernels_run)).collect();
-        let (busy, kernels_run) = parallel::both(threads, || joined(busy), || joined(kernels_run));
-        let mut tally = parts.into_iter().reduce(Tally::followed_by).unwrap_or_default();
-        (tally.busy, tally.kernels_run) = (busy, kernels_run);
+        let of_kernels = || (joined(kernels_run), shortest_kernel_ns(device));
+        let (busy, (kernels_run, shortest_kernel_ns)) = parallel::both(threads, || joined(busy), of_kernels);
+        let tally = parts.into_iter().reduce(Tally::followed_by).unwrap_or_default();
+        let mut tally = Tally { busy, kernels_run, shortest_kernel_ns, ..tally };
         tally.sums[Account::Window] = device.window.len_ns();
         if let Some(sm_count) = self.sm_count {
             tally.sums[Account::UnusedSm] = clamped(tally.unused_sm_ns / i128::from(sm_count));
@@ -190,7 +191,7 @@ impl<'all> Measure<'all> {
 }
 
 /// The shortest kernel that lies in the window of a device; `None` without any that takes time.
-pub(super) fn shortest_kernel_ns(device: &DeviceOps) -> Option<i64> {
+fn shortest_kernel_ns(device: &DeviceOps) -> Option<i64> {
     let kernels = device.in_window().filter(|op| op.kind == OpKind::Kernel);
     let whole = kernels.map(|op| op.interval()).filter(|interval| interval.clip(device.window) == *interval);
     whole.map(Interval::len_ns).filter(|ns| *ns > 0).min()

@@ -77,7 +77,7 @@ pub(super) fn read(
         timeline.cpu_samples = stacks(db, schema, CHAINS, (timeline, samples), limits)?.samples;
     }
     if has_calls {
-        let calls = stacked_calls((timeline, &is_caller), os_call_stacks);
+        let calls = stacked_calls(timeline, &is_caller, os_call_stacks);
         timeline.os_stacks = stacks(db, schema, OS_CHAINS, (timeline, calls), limits)?;
     }
     Ok(())
@@ -161,7 +161,7 @@ fn samples(
 }
 
 /// The same of calls of the OS that have stacks, which are given by their indices with the ids of the stacks.
-fn stacked_calls((timeline, is_caller): (&mut Timeline, &[bool]), stacked: &[(u32, i64)]) -> Vec<Sample> {
+fn stacked_calls(timeline: &mut Timeline, is_caller: &[bool], stacked: &[(u32, i64)]) -> Vec<Sample> {
     let calls = &timeline.os_calls;
     let mut of_callers = stacked.iter().filter_map(|(call, id)| {
         let (call, thread) = (*call as usize, *calls.thread.get(*call as usize)?);

@@ -24,7 +24,7 @@ pub(super) fn behind(marks: &Marks, launches: &Launches, warm_up: &Steps) -> Opt
     let after_ns = launches.work_ns(Interval::new(end, i64::MAX));
     let groups = marks.with_parts(launches).filter(|group| !group.called.is_warm_up);
     let later: Vec<Group> = groups.map(|group| group.after(end)).collect();
-    let inside_ns = |group: &Group| group.hosts.iter().map(|host| launches.work_ns(*host)).sum::<i64>();
+    let inside_ns = |group: &Group| launches.work_in_all_ns(&group.hosts);
     let holds = later.iter().map(|group| (group, inside_ns(group))).filter(|(group, inside_ns)| {
         group.hosts.len() >= MIN_STEP_COUNT && *inside_ns as f64 >= UNNAMED_INSIDE_SHARE * after_ns as f64
     });
