@@ -11,7 +11,7 @@ use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId};
 
 /// The waits that could be taken out together: those in one call, or all copy calls that block.
-type Waits = (Account, NameId);
+pub(super) type Waits = (Account, NameId);
 
 fn waits_of(trigger: Account, name: NameId) -> Option<Waits> {
     match trigger {
@@ -82,40 +82,63 @@ impl Waited {
             self.last = Some(waits);
         }
     }
+
+    /// Adds what it did after that.
+    pub(super) fn append(&mut self, later: Self) {
+        for (waits, ns) in later.sums_ns {
+            *self.sums_ns.entry(waits).or_default() += ns;
+        }
+        self.last = later.last.or(self.last);
+    }
+
+    /// How long it spent in the waits that a stretch began in; `None` of one that began in none.
+    pub(super) fn in_trigger(&self, (trigger, name): (Account, NameId)) -> Option<InWaits> {
+        waits_of(trigger, name).map(|waits| self.in_waits(waits))
+    }
+
+    /// How long it spent in the waits that it waited in last.
+    pub(super) fn in_last(&self) -> Option<InWaits> {
+        self.last.map(|waits| self.in_waits(waits))
+    }
+
+    fn in_waits(&self, waits: Waits) -> InWaits {
+        InWaits { waits, ns: self.sums_ns.get(&waits).copied().unwrap_or(0) }
+    }
 }
 
-impl Lead {
-    /// What a stretch that began in a wait can win; that is spent.
-    pub(super) fn win(
-        &mut self,
-        waited: &Waited,
-        (trigger, name): (Account, NameId),
-        stretch: Interval,
-        done: Done,
-    ) -> Won {
-        let waits = waits_of(trigger, name);
-        let Some((waits, waited_ns)) = waits.and_then(|waits| Some((waits, *waited.sums_ns.get(&waits)?))) else {
-            return Won::default();
-        };
-        let won_ns = self.won_ns.entry(waits).or_default();
-        let most = stretch.len_ns() - done.other_causes_ns;
-        let sum_ns = most.min(waited_ns - *won_ns).max(0);
-        *won_ns += sum_ns;
-        let part = if sum_ns < most { sum_ns as f64 / most as f64 } else { 1.0 };
-        Won { sum_ns, launch_ns: (done.launch_ns as f64 * part) as i64 }
+/// How long a thread spent in some waits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct InWaits {
+    pub(super) waits: Waits,
+    ns: i64,
+}
+
+impl InWaits {
+    /// The same with what it spent in them before.
+    pub(super) fn after(self, before: &Waited) -> Self {
+        Self { ns: self.ns + before.in_waits(self.waits).ns, ..self }
     }
 }
 
 impl Lead {
+    /// What a stretch that began in a wait can win; that is spent.
+    pub(super) fn win(&mut self, waited: Option<InWaits>, stretch_ns: i64, done: Done) -> Won {
+        let Some(InWaits { waits, ns }) = waited else { return Won::default() };
+        let won_ns = self.won_ns.entry(waits).or_default();
+        let most = stretch_ns - done.other_causes_ns;
+        let sum_ns = most.min(ns - *won_ns).max(0);
+        *won_ns += sum_ns;
+        let part = if sum_ns < most { sum_ns as f64 / most as f64 } else { 1.0 };
+        Won { sum_ns, launch_ns: (done.launch_ns as f64 * part) as i64 }
+    }
+
     /// What launching in a stretch that began in no wait can win from the last wait before it: the host lost its lead there, and
-    /// has not caught up. That is spent; with the waits that it is won from.
-    pub(super) fn win_launches(&mut self, waited: &Waited, launch_ns: i64) -> Option<((Account, NameId), Won)> {
-        let waits = waited.last?;
-        let waited_ns = *waited.sums_ns.get(&waits)?;
-        let before_ns = self.won_ns.entry(waits).or_default();
-        let won_ns = launch_ns.min(waited_ns - *before_ns);
+    /// has not caught up. That is spent.
+    pub(super) fn win_launches(&mut self, last: InWaits, launch_ns: i64) -> Won {
+        let before_ns = self.won_ns.entry(last.waits).or_default();
+        let won_ns = launch_ns.min(last.ns - *before_ns).max(0);
         *before_ns += won_ns;
-        (won_ns > 0).then_some((waits, Won { sum_ns: won_ns, launch_ns: won_ns }))
+        Won { sum_ns: won_ns, launch_ns: won_ns }
     }
 }
 
@@ -135,22 +158,44 @@ mod tests {
             done.add(Interval::new(0, ns), Activity::Launch);
             done
         };
-        assert_eq!(lead.win(&waited, SYNC, Interval::new(100, 170), launching(30)), Won { sum_ns: 70, launch_ns: 30 });
-        assert_eq!(lead.win(&waited, SYNC, Interval::new(500, 600), launching(50)), Won { sum_ns: 30, launch_ns: 15 });
-        assert_eq!(lead.win(&waited, SYNC, Interval::new(700, 800), launching(50)), Won::default());
+        assert_eq!(lead.win(waited.in_trigger(SYNC), 70, launching(30)), Won { sum_ns: 70, launch_ns: 30 });
+        assert_eq!(lead.win(waited.in_trigger(SYNC), 100, launching(50)), Won { sum_ns: 30, launch_ns: 15 });
+        assert_eq!(lead.win(waited.in_trigger(SYNC), 100, launching(50)), Won::default());
         waited.add(Activity::Sync, 3, Interval::new(900, 910));
-        assert_eq!(lead.win(&waited, SYNC, Interval::new(910, 990), Done::default()), Won { sum_ns: 10, launch_ns: 0 });
+        assert_eq!(lead.win(waited.in_trigger(SYNC), 80, Done::default()), Won { sum_ns: 10, launch_ns: 0 });
     }
 
     #[test]
     fn launches_after_a_wait_are_late_until_its_length_is_spent() {
         let (mut waited, mut lead) = (Waited::default(), Lead::default());
-        assert_eq!(lead.win_launches(&waited, 50), None);
+        assert!(waited.in_last().is_none());
+        let mut won = |waited: &Waited, launch_ns| {
+            let last = waited.in_last().unwrap();
+            (last.waits, lead.win_launches(last, launch_ns))
+        };
         waited.add(Activity::Sync, 3, Interval::new(0, 100));
         waited.add(Activity::Launch, 5, Interval::new(100, 110));
-        assert_eq!(lead.win_launches(&waited, 70), Some((SYNC, Won { sum_ns: 70, launch_ns: 70 })));
-        assert_eq!(lead.win_launches(&waited, 70), Some((SYNC, Won { sum_ns: 30, launch_ns: 30 })));
-        assert_eq!(lead.win_launches(&waited, 70), None);
+        assert_eq!(won(&waited, 70), (SYNC, Won { sum_ns: 70, launch_ns: 70 }));
+        assert_eq!(won(&waited, 70), (SYNC, Won { sum_ns: 30, launch_ns: 30 }));
+        assert_eq!(won(&waited, 70), (SYNC, Won::default()));
+    }
+
+    #[test]
+    fn what_was_waited_in_parts_is_what_was_waited_in_one() {
+        let waits =
+            [(Activity::Sync, 3, 100), (Activity::CopyCall, 7, 40), (Activity::Host, NONE, 5), (Activity::Sync, 3, 9)];
+        for cut in 0..=waits.len() {
+            let of = |part: &[(Activity, NameId, i64)]| {
+                let mut waited = Waited::default();
+                part.iter().for_each(|(activity, name, ns)| waited.add(*activity, *name, Interval::new(0, *ns)));
+                waited
+            };
+            let (mut before, later) = (of(&waits[..cut]), of(&waits[cut..]));
+            let own = later.in_trigger(SYNC).unwrap();
+            assert_eq!(own.after(&before).ns, 109, "{cut}");
+            before.append(later);
+            assert_eq!((before.in_waits(SYNC).ns, before.in_last().unwrap().waits), (109, SYNC), "{cut}");
+        }
     }
 
     #[test]
@@ -161,7 +206,7 @@ mod tests {
         done.add(Interval::new(1_000, 1_800), Activity::Load);
         done.add(Interval::new(1_800, 1_900), Activity::Allocate);
         done.add(Interval::new(1_900, 2_000), Activity::Host);
-        assert_eq!(lead.win(&waited, SYNC, Interval::new(1_000, 2_000), done), Won { sum_ns: 100, launch_ns: 0 });
+        assert_eq!(lead.win(waited.in_trigger(SYNC), 1000, done), Won { sum_ns: 100, launch_ns: 0 });
     }
 
     #[test]
@@ -170,7 +215,7 @@ mod tests {
         waited.add(Activity::CopyCall, 7, Interval::new(0, 40));
         waited.add(Activity::CopyCall, 8, Interval::new(50, 60));
         waited.add(Activity::Host, NONE, Interval::new(60, 900));
-        let mut won = |trigger| lead.win(&waited, trigger, Interval::new(1_000, 2_000), Done::default()).sum_ns;
+        let mut won = |trigger| lead.win(waited.in_trigger(trigger), 1_000, Done::default()).sum_ns;
         assert_eq!(won((Account::AfterOther, NONE)), 0);
         assert_eq!(won((Account::AfterCopy, 7)), 50);
     }

@@ -4,14 +4,15 @@ use std::ops::Range;
 
 use super::accounts::Account;
 use super::activity::{Activity, Did};
-use super::ahead::{Done, Lead, Waited};
+use super::ahead::{Done, Waited};
 use super::calm::Calm;
-use super::idle::{HostBesideCopies, IdleReading, WonBesideCopies};
+use super::idle::{HostBesideCopies, IdleReading};
 use super::open_ranges::OpenRanges;
 use super::queries::{Guess, Query, QueryCursor};
 use super::question::Question;
 use super::reading::Piece;
 use super::sparing;
+use super::wins::{Ended, EndedInPart, Wins};
 use crate::limits::max_open_ranges;
 use crate::timeline::interval::Interval;
 use crate::timeline::near::Near;
@@ -115,8 +116,8 @@ pub(super) struct Cursor<'all> {
     host_ns: i64,
     /// The same of a query beside copies.
     beside_copies: Option<HostBesideCopies>,
-    /// What the thread would be ahead without its waits, and has not been won.
-    lead: Lead,
+    /// What its stretches win from the waits before them.
+    wins: Wins,
     process: u32,
     open_ranges: Option<OpenRanges<'all>>,
     places: Option<LocationCursor<'all>>,
@@ -139,14 +140,15 @@ impl<'all> Cursor<'all> {
         // What explains sums further would have to be read piece by piece.
         let thread = (!is_in_sums).then_some(question.thread);
         let ranges = thread.and_then(|thread| timeline.ranges.of_thread(thread));
-        let mut queries = QueryCursor::new(question.queries);
+        let mut queries = QueryCursor::within(question.queries, question.asked);
+        let follow = |union| Follower::from(union, question.asked.start);
         Self {
             device: question.device,
             reading: IdleReading::default(),
-            storms: Follower::new(question.storms),
-            slow_steps: Follower::new(question.slow_steps),
-            restarts: Follower::new(question.restarts),
-            rounds: Follower::new(question.rounds),
+            storms: follow(question.storms),
+            slow_steps: follow(question.slow_steps),
+            restarts: follow(question.restarts),
+            rounds: follow(question.rounds),
             loading: Follower::new(loading),
             query: queries.next(),
             queries,
@@ -155,11 +157,12 @@ impl<'all> Cursor<'all> {
             done: Done::default(),
             host_ns: 0,
             beside_copies: None,
-            lead: Lead::default(),
+            wins: Wins::default(),
             process: timeline.process_of(question.thread),
             open_ranges: ranges
                 .filter(|_| !question.queries.is_empty())
-                .map(|ranges| OpenRanges::new(ranges, question.is_optimizer, timeline.devices.len())),
+                .map(|ranges| OpenRanges::new(ranges, question.is_optimizer, timeline.devices.len()))
+                .map(|ranges| ranges.from(question.asked.start, question.last_ends)),
             places: thread
                 .and_then(|thread| timeline.call_locations.of_thread(thread))
                 .map(|ranges| LocationCursor::new(ranges, max_open_ranges(timeline.devices.len()))),
@@ -169,6 +172,11 @@ impl<'all> Cursor<'all> {
             is_in_sums,
             calm: Calm::default(),
         }
+    }
+
+    /// Reads a part of what is asked: what is before it is not known yet.
+    pub(super) fn of_part(self) -> Self {
+        Self { wins: Wins::of_part(), ..self }
     }
 
     /// Whether anything is asked about the time before a moment that has not been answered.
@@ -210,19 +218,9 @@ impl<'all> Cursor<'all> {
             sparing::push(&mut self.reading.host_beside_copies, beside);
         }
         let Some(trigger) = self.trigger.take().filter(|_| query.guess.is_none()) else { return };
-        let won = self.lead.win(waited, trigger, query.of_host(), done);
-        self.reading.win(self.process, trigger, won);
-        if self.began_waiting {
-            self.reading.waited_launch_ns += done.launch_ns();
-        } else if won.sum_ns == 0
-            && let Some((waits, won)) = self.lead.win_launches(waited, done.launch_ns())
-        {
-            self.reading.win(self.process, waits, won);
-        }
-        if query.copies.is_any() && won.sum_ns > 0 {
-            let won = WonBesideCopies { copies: query.copies, won_ns: won.sum_ns };
-            sparing::push(&mut self.reading.won_beside_copies, won);
-        }
+        let (of_host_ns, began_waiting) = (query.of_host().len_ns(), self.began_waiting);
+        let ended = Ended { trigger, of_host_ns, done, began_waiting, copies: query.copies };
+        self.wins.take(&mut self.reading, self.process, waited, ended);
     }
 
     /// Hands what the thread did to every query that it overlaps.
@@ -390,13 +388,14 @@ impl<'all> Cursor<'all> {
         }
     }
 
-    pub(super) fn finish(mut self, waited: &Waited) -> (usize, IdleReading) {
+    /// The device, what was read for it, and the stretches of a part that may win something.
+    pub(super) fn finish(mut self, waited: &Waited) -> (usize, IdleReading, Vec<EndedInPart>) {
         self.add_calm(i64::MAX);
         self.advance(waited, i64::MAX);
         let process = self.process;
         if let Some(open_ranges) = self.open_ranges.take() {
             self.reading.take_ranges(process, open_ranges.finish());
         }
-        (self.device, self.reading)
+        (self.device, self.reading, self.wins.into_part())
     }
 }

@@ -272,6 +272,14 @@ impl IdleReading {
         }
     }
 
+    /// Takes in what was read after that on the same thread: no piece of it goes on there.
+    pub(super) fn append(&mut self, later: Self) {
+        let mut host_and_rounds = self.host_and_rounds;
+        host_and_rounds.append(later.host_and_rounds);
+        self.merge(later);
+        self.host_and_rounds = host_and_rounds;
+    }
+
     /// Takes in what was read on another thread.
     pub(super) fn merge(&mut self, other: Self) {
         for (account, sum) in self.sums.iter_mut() {

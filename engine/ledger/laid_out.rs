@@ -10,6 +10,13 @@ use crate::timeline::{NONE, NameId};
 /// What one thread did, from the first that was recorded of it to the end of time.
 #[derive(Debug, Default)]
 pub(super) struct LaidOut {
+    /// Each with something in it, in time order.
+    parts: Vec<Part>,
+}
+
+/// What it did for a while.
+#[derive(Debug, Default)]
+pub(super) struct Part {
     /// When it began each thing; it did that until the next one.
     starts: Vec<i64>,
     activities: Vec<Activity>,
@@ -17,41 +24,73 @@ pub(super) struct LaidOut {
     names: Vec<NameId>,
 }
 
-impl LaidOut {
+impl Part {
     /// With room for so many things.
     pub(super) fn with_capacity(most: usize) -> Self {
         Self { starts: Vec::with_capacity(most), activities: Vec::with_capacity(most), names: Vec::with_capacity(most) }
     }
 
     /// Adds what it did next.
-    pub(super) fn push(&mut self, part: Interval, activity: Activity, name: NameId) {
-        self.starts.push(part.start);
+    pub(super) fn push(&mut self, stretch: Interval, activity: Activity, name: NameId) {
+        self.starts.push(stretch.start);
         self.activities.push(activity);
         self.names.push(name);
     }
 
+    fn begins(&self) -> i64 {
+        self.starts.first().map_or(i64::MAX, |begins| *begins)
+    }
+
+    /// What it did from the stretch on that a moment lies in: when it began each thing, and what that is.
+    fn from(&self, moment: i64) -> Option<(&[i64], impl Iterator<Item = (Activity, NameId)> + '_)> {
+        let first = self.starts.partition_point(|start| *start <= moment).saturating_sub(1);
+        let all = self.activities.get(first..)?.iter().zip(self.names.get(first..)?);
+        Some((self.starts.get(first..)?, all.map(|(activity, name)| (*activity, *name))))
+    }
+}
+
+impl LaidOut {
+    /// Adds what it did next.
+    pub(super) fn push(&mut self, part: Part) {
+        self.parts.extend(Some(part).filter(|part| !part.starts.is_empty()));
+    }
+
+    /// When it began some of the things it did, in time order: from each to the next it did no more than so many.
+    pub(super) fn begins_of_few(&self, most: usize) -> impl Iterator<Item = i64> + '_ {
+        self.parts.iter().flat_map(move |part| part.starts.iter().step_by(most)).copied()
+    }
+
+    /// When it first began a thing not before a moment.
+    pub(super) fn first_begun_from(&self, moment: i64) -> Option<i64> {
+        let next = self.parts.partition_point(|part| part.begins() < moment);
+        let in_last = self.parts.get(..next).and_then(<[Part]>::last);
+        let begun = in_last.and_then(|part| part.starts.get(part.starts.partition_point(|start| *start < moment)));
+        begun.copied().or_else(|| self.parts.get(next).map(Part::begins))
+    }
+
     /// Calls `visit` for each stretch of `within` in which the thread does one thing, in time order.
     pub(super) fn visit(&self, within: Interval, mut visit: impl FnMut(Interval, Activity, NameId)) {
-        let begins = self.starts.first().map_or(i64::MAX, |begins| *begins);
+        let begins = self.parts.first().map_or(i64::MAX, Part::begins);
         let before = Interval::new(within.start, begins.min(within.end));
         if before.len_ns() > 0 {
             visit(before, Activity::Unknown, NONE);
         }
-        let first = self.starts.partition_point(|start| *start <= within.start).saturating_sub(1);
-        let (Some(starts), Some(activities), Some(names)) =
-            (self.starts.get(first..), self.activities.get(first..), self.names.get(first..))
-        else {
-            return;
-        };
-        let mut ends = starts.iter().skip(1);
-        for ((start, activity), name) in starts.iter().zip(activities).zip(names) {
-            let end = ends.next().map_or(i64::MAX, |next| *next);
-            if *start >= within.end {
-                break;
-            }
-            let part = Interval::new(*start, end).clip(within);
-            if part.len_ns() > 0 {
-                visit(part, *activity, *name);
+        let first = self.parts.partition_point(|part| part.begins() <= within.start).saturating_sub(1);
+        let parts = self.parts.get(first..).unwrap_or_default();
+        let mut next_parts = parts.iter().skip(1);
+        for part in parts.iter().take_while(|part| part.begins() < within.end) {
+            let ends = next_parts.next().map_or(i64::MAX, Part::begins);
+            let Some((starts, all)) = part.from(within.start) else { continue };
+            let mut next_starts = starts.iter().skip(1);
+            for (start, (activity, name)) in starts.iter().zip(all) {
+                let end = next_starts.next().map_or(ends, |next| *next);
+                if *start >= within.end {
+                    break;
+                }
+                let stretch = Interval::new(*start, end).clip(within);
+                if stretch.len_ns() > 0 {
+                    visit(stretch, activity, name);
+                }
             }
         }
     }
@@ -95,10 +134,14 @@ mod tests {
     #[test]
     fn a_part_of_what_was_laid_out_is_visited_in_time_order() {
         let mut laid_out = LaidOut::default();
-        for (start, end, activity, name) in
-            [(10, 20, Activity::Launch, 3), (20, 50, Activity::Host, NONE), (50, i64::MAX, Activity::Unknown, NONE)]
-        {
-            laid_out.push(Interval::new(start, end), activity, name);
+        let stretches =
+            [[(10, Activity::Launch, 3), (20, Activity::Host, NONE)].as_slice(), &[], &[(50, Activity::Unknown, NONE)]];
+        for stretches in stretches {
+            let mut part = Part::with_capacity(stretches.len());
+            stretches
+                .iter()
+                .for_each(|(start, activity, name)| part.push(Interval::new(*start, *start), *activity, *name));
+            laid_out.push(part);
         }
         let visited = |start: i64, end: i64| {
             let mut all = Vec::new();

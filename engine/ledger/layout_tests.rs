@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::{Activity, Calls};
+use crate::parallel::Threads;
 use crate::timeline::columns::OverheadKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId, Timeline};
@@ -48,6 +49,53 @@ proptest! {
     ) {
         let within = Interval::new(from, from + length);
         prop_assert_eq!(laid_out(&timeline(&rows, false), within), laid_out(&timeline(&rows, true), within));
+    }
+}
+
+/// Calls of a thread one after the other and in each other, every other one of the OS; then it is off the CPU for some times.
+pub(super) fn nested(rows: &[(i64, i64, usize)]) -> Timeline {
+    let mut timeline = timeline(&[], false);
+    let (mut start, mut states) = (0, Vec::new());
+    for (index, (apart, length, name)) in rows.iter().enumerate() {
+        start += 2_000 * apart;
+        let call = Interval::new(start, start + 3_000 * length);
+        let name = timeline.names.intern(NAMES[*name]);
+        let (names, threads, times) = if index % 2 == 0 {
+            (&mut timeline.api.name, &mut timeline.api.thread, &mut timeline.api.times)
+        } else {
+            (&mut timeline.os_calls.name, &mut timeline.os_calls.thread, &mut timeline.os_calls.times)
+        };
+        names.push(name);
+        threads.push(0);
+        times.push(call);
+        states.extend((index % 5 == 4).then_some(Interval::new(call.end, call.end + 1_500 * apart)));
+    }
+    for state in states {
+        timeline.thread_states.thread.push(0);
+        timeline.thread_states.times.push(state);
+    }
+    timeline
+}
+
+proptest! {
+    #[test]
+    fn a_thread_laid_out_in_parts_is_laid_out_as_in_one(
+        rows in proptest::collection::vec((0..40_i64, 0..30_i64, 0..NAMES.len()), 0..60),
+        long in proptest::collection::vec((0..60_usize, 20..400_i64), 0..3),
+        (from, length) in (-50_000..500_000_i64, 0..3_000_000_i64),
+        threads in 1..4_usize,
+    ) {
+        let mut rows = rows;
+        for (index, length) in long {
+            rows.get_mut(index).into_iter().for_each(|row| row.1 = length);
+        }
+        let (timeline, within) = (nested(&rows), Interval::new(from, from + length));
+        let calls = Calls::new(&timeline);
+        let (mut in_one, mut in_parts) = (Vec::new(), Vec::new());
+        calls.lay_out_once(&timeline, 0, within, |part, activity, name| in_one.push((part, activity, name)));
+        calls.keep(&timeline, 0, Threads::new(Some(threads)));
+        calls.lay_out(&timeline, 0, within, |part, activity, name| in_parts.push((part, activity, name)));
+        prop_assert_eq!(in_one, in_parts);
     }
 }
 

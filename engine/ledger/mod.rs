@@ -33,6 +33,8 @@ mod in_operators;
 mod in_sums;
 mod inside;
 mod laid_out;
+mod layout;
+mod layout_parts;
 mod marks;
 mod of_thread;
 mod open_ranges;
@@ -48,6 +50,8 @@ mod sparing;
 mod stretches;
 pub mod sweep;
 pub mod walk;
+mod walk_parts;
+mod wins;
 
 pub use accounts::{Account, Breakdown};
 pub use activity::Activity;
@@ -64,3 +68,5 @@ pub use sweep::Moment;
 
 #[cfg(test)]
 mod layout_tests;
+#[cfg(test)]
+mod walk_parts_tests;

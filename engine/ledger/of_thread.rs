@@ -2,6 +2,7 @@
 
 use super::activity::Activity;
 use super::idle::IdleReading;
+use super::sparing;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::{RunningLength, Union};
 
@@ -55,6 +56,12 @@ pub(super) struct OfThread {
 }
 
 impl OfThread {
+    /// Takes in what it did after that.
+    pub(super) fn append(&mut self, later: Self) {
+        append(&mut self.waits, later.waits);
+        append(&mut self.loads, later.loads);
+    }
+
     pub(super) fn add(&mut self, time: Interval, activity: Activity) {
         let list = if activity.waits_for_device() {
             &mut self.waits
@@ -69,4 +76,16 @@ impl OfThread {
             _ => {}
         }
     }
+}
+
+/// Takes in later times, of which the first may go on with the last.
+fn append(times: &mut Vec<Interval>, mut later: Vec<Interval>) {
+    match (times.last_mut(), later.first_mut()) {
+        (Some(last), Some(first)) if last.end == first.start => {
+            first.start = last.start;
+            times.pop();
+        }
+        _ => {}
+    }
+    sparing::append(times, later);
 }

@@ -8,6 +8,19 @@ use crate::timeline::interval::Interval;
 use crate::timeline::open::Open;
 use crate::timeline::{NONE, ThreadRanges};
 
+/// Ranges of a block: where all of one have ended, none of them is looked at.
+const RANGES_OF_BLOCK: usize = if cfg!(test) { 4 } else { 256 };
+
+/// Of a thread, for each block of its ranges when the last of these ends.
+pub(super) fn last_ends(ranges: &ThreadRanges) -> Vec<i64> {
+    let count = ranges.times.len();
+    let last_end = |first: usize| {
+        let block = first..(first + RANGES_OF_BLOCK).min(count);
+        block.map(|index| ranges.times.end(index)).fold(i64::MIN, i64::max)
+    };
+    (0..count).step_by(RANGES_OF_BLOCK).map(last_end).collect()
+}
+
 /// What is known of a range that is open.
 #[derive(Debug, Clone, Copy)]
 struct Known {
@@ -50,6 +63,10 @@ impl Totals {
 #[derive(Debug)]
 pub(super) struct OpenRanges<'timeline> {
     ranges: &'timeline ThreadRanges,
+    /// By block of so many of them, when the last of these ends; empty where each is looked at.
+    last_ends: &'timeline [i64],
+    /// Those that begin before it are told to be too deep by who reads what is before.
+    begins: i64,
     next: usize,
     /// When the next range is entered; `i64::MAX` when none is left.
     next_start: i64,
@@ -69,6 +86,8 @@ impl<'timeline> OpenRanges<'timeline> {
     pub(super) fn new(ranges: &'timeline ThreadRanges, is_optimizer: &'timeline [bool], device_count: usize) -> Self {
         Self {
             ranges,
+            last_ends: &[],
+            begins: i64::MIN,
             most_open: max_open_ranges(device_count),
             next: 0,
             next_start: ranges.times.get(0).map_or(i64::MAX, |first| first.start),
@@ -81,6 +100,11 @@ impl<'timeline> OpenRanges<'timeline> {
                 ..RangeReading::default()
             },
         }
+    }
+
+    /// From a moment on, where for each block of ranges it is known when the last of them ends.
+    pub(super) fn from(self, begins: i64, last_ends: &'timeline [i64]) -> Self {
+        Self { begins, last_ends, ..self }
     }
 
     /// Books a piece of idle time. Pieces come in time order.
@@ -121,6 +145,13 @@ impl<'timeline> OpenRanges<'timeline> {
     /// Opens and closes ranges up to a moment.
     fn advance(&mut self, now: i64) {
         while self.next_start <= now {
+            let block =
+                self.last_ends.get(self.next / RANGES_OF_BLOCK).filter(|_| self.next.is_multiple_of(RANGES_OF_BLOCK));
+            if block.is_some_and(|last_end| *last_end <= now) {
+                self.next += RANGES_OF_BLOCK;
+                self.next_start = self.ranges.times.get(self.next).map_or(i64::MAX, |next| next.start);
+                continue;
+            }
             let (range, label) = (self.ranges.times.at(self.next), self.ranges.label[self.next]);
             self.next += 1;
             self.next_start = self.ranges.times.get(self.next).map_or(i64::MAX, |next| next.start);
@@ -136,7 +167,7 @@ impl<'timeline> OpenRanges<'timeline> {
             self.close(now);
         }
         if self.open.len() >= self.most_open {
-            self.reading.too_deep_count += 1;
+            self.reading.too_deep_count += i64::from(range.start >= self.begins);
             return;
         }
         // One that ends by now is open no more, though it was not closed yet.

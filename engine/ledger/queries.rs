@@ -108,22 +108,41 @@ pub(super) struct QueryCursor<'all> {
     /// What is left of these.
     guesses: &'all [(u32, Guess)],
     copies: &'all [(u32, Copies)],
+    /// Those that begin then, or later, are not read.
+    until: i64,
 }
 
 impl<'all> QueryCursor<'all> {
+    /// Reads those of lists that begin in an interval.
+    pub(super) fn within(lists: &'all [Queries], asked: Interval) -> Self {
+        let is_before = |stretch: Interval| stretch.start < asked.start;
+        let first = lists.iter().position(|list| list.stretches.last().is_some_and(|last| !is_before(last)));
+        let mut cursor =
+            Self { until: asked.end, ..Self::new(first.and_then(|first| lists.get(first..)).unwrap_or_default()) };
+        let Some(list) = cursor.lists.first() else { return cursor };
+        cursor.next = list.stretches.partition_point(0, is_before);
+        let read = cursor.next as u32;
+        cursor.guesses = &list.guesses[list.guesses.partition_point(|(of, _)| *of < read)..];
+        cursor.copies = &list.copies[list.copies.partition_point(|(of, _)| *of < read)..];
+        cursor
+    }
+
     /// Reads lists from the first one on.
-    pub(super) fn new(lists: &'all [Queries]) -> Self {
+    fn new(lists: &'all [Queries]) -> Self {
         let (guesses, copies) = lists.first().map_or((&[][..], &[][..]), |first| (&first.guesses, &first.copies));
-        Self { lists, next: 0, guesses, copies }
+        Self { lists, next: 0, guesses, copies, until: i64::MAX }
     }
 
     pub(super) fn next(&mut self) -> Option<Query> {
         let (list, later) = self.lists.split_first()?;
         let index = self.next;
         let Some((stretch, host)) = list.stretches.get(index).zip(list.hosts.get(index)) else {
-            *self = Self::new(later);
+            *self = Self { until: self.until, ..Self::new(later) };
             return self.next();
         };
+        if stretch.start >= self.until {
+            return None;
+        }
         self.next += 1;
         let mut query = Query { stretch, host, guess: None, copies: Copies::default() };
         if let Some(((of, guess), rest)) = self.guesses.split_first()
@@ -138,6 +157,20 @@ impl<'all> QueryCursor<'all> {
         }
         Some(query)
     }
+}
+
+/// When a thread is asked about nothing, from a moment on: from the end of each query to the begin of the next.
+pub(super) fn pauses_from(lists: &[Queries], moment: i64) -> impl Iterator<Item = Interval> + '_ {
+    let mut queries = QueryCursor::within(lists, Interval::new(moment, i64::MAX));
+    let mut last = queries.next();
+    let pauses = std::iter::from_fn(move || {
+        let (query, next) = (last?, queries.next()?);
+        last = Some(next);
+        // One of no length has begun and ended by the next moment.
+        let ended = query.stretch.end.max(query.host.end).max(query.stretch.start.saturating_add(1));
+        Some(Interval::new(ended, next.stretch.start))
+    });
+    pauses.filter(|pause| pause.len_ns() > 0)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 
 /// What one thread has to explain of one device.
+#[derive(Clone, Copy)]
 pub(super) struct Question<'all> {
     pub(super) thread: u32,
     /// The index of the device among those asked about.
@@ -20,6 +21,10 @@ pub(super) struct Question<'all> {
     /// By label, whether its ranges are steps of an optimizer.
     pub(super) is_optimizer: &'all [bool],
     pub(super) queries: &'all [Queries],
+    /// Of those, what begins then is asked.
+    pub(super) asked: Interval,
+    /// By block of ranges of the thread, when the last of them ends; empty where each is looked at.
+    pub(super) last_ends: &'all [i64],
     /// The window: waits count within it.
     pub(super) window: Interval,
     /// The begin of that, before the work that repeats.

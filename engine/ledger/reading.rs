@@ -189,10 +189,21 @@ pub struct HostAndRounds {
     pub across_ns: [i64; 2],
     /// Launching within rounds.
     pub launch_ns: i64,
-    /// How much of it the pauses between rounds hold that hold most, the most first.
+    /// How much of it the pauses between rounds hold that hold most, the most first, without the first and the last of them.
     pauses_ns: [i64; MAX_ONCE_PIECE_COUNT],
-    /// The pause before which round the last piece lies in, and how much it holds.
-    last_pause: (usize, i64),
+    /// The pause that the first piece lies in, where that is not the last as well: what was read before may lie in that too.
+    first_pause: Option<Pause>,
+    /// The pause that the last piece lies in.
+    last_pause: Option<Pause>,
+}
+
+/// A pause between rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Pause {
+    /// Before which round.
+    before: usize,
+    /// How much host code it holds.
+    held_ns: i64,
 }
 
 impl HostAndRounds {
@@ -201,7 +212,7 @@ impl HostAndRounds {
         let within_ns = rounds.overlap_ns(piece);
         let outside_ns = piece.len_ns() - within_ns;
         if outside_ns > 0 {
-            self.add_to_pause(rounds.gap_of(piece), outside_ns);
+            self.add_to_pause(Pause { before: rounds.gap_of(piece), held_ns: outside_ns });
         }
         match (within_ns, outside_ns) {
             (_, 0) => self.within.add(piece),
@@ -213,19 +224,27 @@ impl HostAndRounds {
         }
     }
 
-    fn add_to_pause(&mut self, pause: usize, outside_ns: i64) {
-        if self.last_pause.0 != pause {
-            keep(&mut self.pauses_ns, self.last_pause.1);
-            self.last_pause = (pause, 0);
+    fn add_to_pause(&mut self, part: Pause) {
+        match &mut self.last_pause {
+            Some(last) if last.before == part.before => last.held_ns += part.held_ns,
+            _ => self.begin_pause(part),
         }
-        self.last_pause.1 += outside_ns;
     }
 
-    /// How much of it the pauses hold that hold most, the most first; 0 where there are not as many. One that is read in parts counts as
-    /// several.
+    fn begin_pause(&mut self, pause: Pause) {
+        let Some(ended) = self.last_pause.replace(pause) else { return };
+        match self.first_pause {
+            Some(_) => keep(&mut self.pauses_ns, ended.held_ns),
+            None => self.first_pause = Some(ended),
+        }
+    }
+
+    /// How much of it the pauses hold that hold most, the most first; 0 where there are not as many. One that several threads are read in
+    /// counts as several.
     pub fn longest_pauses_ns(&self) -> [i64; MAX_ONCE_PIECE_COUNT] {
         let mut pauses_ns = self.pauses_ns;
-        keep(&mut pauses_ns, self.last_pause.1);
+        let open = [self.first_pause, self.last_pause].into_iter().flatten();
+        open.for_each(|pause| keep(&mut pauses_ns, pause.held_ns));
         pauses_ns
     }
 
@@ -246,6 +265,17 @@ impl HostAndRounds {
         self.across_ns[1] += other.across_ns[1];
         self.launch_ns += other.launch_ns;
         other.longest_pauses_ns().into_iter().for_each(|held_ns| keep(&mut self.pauses_ns, held_ns));
+    }
+
+    /// Takes in what the same thread did after that.
+    pub(super) fn append(&mut self, mut later: Self) {
+        if let Some(first) = later.first_pause.take().or_else(|| later.last_pause.take()) {
+            self.add_to_pause(first);
+        }
+        if let Some(last) = later.last_pause.take() {
+            self.begin_pause(last);
+        }
+        self.merge(later);
     }
 }
 

@@ -13,6 +13,9 @@ pub(super) enum Table {
     Code,
 }
 
+/// Calls are in each other to this depth as a rule.
+const FEW_ROWS: usize = 8;
+
 /// A source of intervals by start.
 pub(super) struct Source<'calls> {
     pub(super) table: Table,
@@ -43,6 +46,34 @@ impl<'calls> Source<'calls> {
     fn find_next(&mut self) {
         self.next_interval = self.next_row().and_then(|row| self.times.get(row));
         self.next_start = self.next_interval.map_or(i64::MAX, |next| next.start);
+    }
+
+    /// How many begin before a moment.
+    pub(super) fn before(&self, moment: i64) -> usize {
+        self.rows.partition_point(|row| self.times.start(*row as usize) < moment)
+    }
+
+    /// The last few of those that begin before a moment, by start.
+    pub(super) fn last_before(&self, moment: i64) -> impl DoubleEndedIterator<Item = (usize, Interval)> + '_ {
+        let end = self.before(moment);
+        let last = self.rows.get(end.saturating_sub(FEW_ROWS)..end).unwrap_or_default();
+        last.iter().map(|row| *row as usize).filter_map(|row| self.times.get(row).map(|interval| (row, interval)))
+    }
+
+    /// Goes on with the first that does not begin before a moment.
+    pub(super) fn seek(&mut self, moment: i64) {
+        self.next = self.before(moment);
+        self.find_next();
+    }
+
+    /// How many were taken.
+    pub(super) const fn taken_count(&self) -> usize {
+        self.next
+    }
+
+    /// When the one at an index begins.
+    pub(super) fn start(&self, index: usize) -> Option<i64> {
+        self.rows.get(index).map(|row| self.times.start(*row as usize))
     }
 
     /// When the one after the next begins; `i64::MAX` when there is none.

@@ -16,12 +16,17 @@ use super::queries::Queries;
 use super::question::Question;
 use super::reading::{Drained, RangeIdle, TimeSum};
 use super::stretches::Unread;
+use super::walk_parts;
 use crate::limits::{max_call_names, max_waits_in_ranges};
 use crate::parallel::{self, Threads};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 use crate::timeline::{NONE, ThreadRanges, Timeline};
 
+/// What began at any time.
+const ALL_TIME: Interval = Interval::new(i64::MIN, i64::MAX);
+/// A thread of so many rows is walked on several threads, unless as many others are as long.
+const MANY_ROWS: usize = if cfg!(test) { 8 } else { 1 << 16 };
 /// Batches of threads: threads can be hundreds of thousands, and those of a batch are put together at once.
 const MAX_BATCHES: usize = 1024;
 /// Bytes that the readings of batches may take that are walked, or wait for those before them: one that takes more is walked alone.
@@ -92,19 +97,23 @@ fn walk_all(
     let mut questions = questions(devices, is_optimizer);
     questions.sort_by_key(|question| (question.thread, question.device));
     let by_thread: Vec<_> = questions.chunk_by(|a, b| a.thread == b.thread).collect();
+    let is_long = |questions: &&&[Question<'_>]| {
+        questions.first().is_some_and(|question| calls.row_count(question.thread) >= MANY_ROWS)
+    };
+    let of_thread = threads.within(by_thread.iter().filter(is_long).count());
     let batches: Vec<_> = by_thread.chunks(by_thread.len().div_ceil(MAX_BATCHES).max(1)).collect();
     let asked = by_thread.iter().filter_map(|questions| questions.first()).map(|question| question.thread);
     let most_devices = host_rows::most_devices(timeline, calls, devices.len(), asked);
     let weight = |batch: &&[&[Question<'_>]]| weight(timeline, calls, batch);
-    let walk = |batch: &&[&[Question<'_>]]| walk_batch(timeline, (calls, most_devices), batch);
+    let walk = |batch: &&[&[Question<'_>]]| walk_batch(timeline, (calls, most_devices), batch, of_thread);
     parallel::in_order(threads, &batches, (MAX_WALKED_BYTES, weight), walk, take);
 }
 
 /// Walks some threads, and puts together what they say of each device.
-fn walk_batch(timeline: &Timeline, calls: (&Calls, usize), batch: &[&[Question<'_>]]) -> Batch {
+fn walk_batch(timeline: &Timeline, calls: (&Calls, usize), batch: &[&[Question<'_>]], threads: Threads) -> Batch {
     let mut all = Batch::default();
     for questions in batch {
-        let (parts, of_thread) = walk(timeline, calls, questions);
+        let (parts, of_thread) = walk(timeline, calls, questions, threads);
         for (device, part) in parts {
             match all.parts.entry(device) {
                 Entry::Vacant(vacant) => _ = vacant.insert(part),
@@ -119,18 +128,20 @@ fn walk_batch(timeline: &Timeline, calls: (&Calls, usize), batch: &[&[Question<'
 
 /// Bytes that the readings of some threads take at most.
 fn weight(timeline: &Timeline, calls: &Calls, batch: &[&[Question<'_>]]) -> usize {
-    let of_thread = |questions: &&[Question<'_>]| {
-        let Some(thread) = questions.first().map(|question| question.thread) else { return 0 };
-        let rows = |ranges: Option<&ThreadRanges>| ranges.map_or(0, |ranges| ranges.times.len());
-        let labels = rows(timeline.ranges.of_thread(thread)).min(timeline.ranges.labels.len());
-        let names = calls.row_count(thread).min(max_call_names(timeline.devices.len()));
-        let places = rows(timeline.call_locations.of_thread(thread));
-        let waits = rows(timeline.ranges.of_thread(thread)).min(max_waits_in_ranges(timeline.devices.len()));
-        let of_ranges = labels * LABEL_BYTES + waits * WAIT_BYTES;
-        let bytes = size_of::<IdleReading>() + of_ranges + names * NAME_BYTES + places * PLACE_BYTES;
-        bytes.saturating_mul(questions.len())
-    };
-    batch.iter().map(of_thread).fold(0, usize::saturating_add)
+    batch.iter().map(|questions| thread_weight(timeline, calls, questions)).fold(0, usize::saturating_add)
+}
+
+/// The same of one thread.
+fn thread_weight(timeline: &Timeline, calls: &Calls, questions: &[Question<'_>]) -> usize {
+    let Some(thread) = questions.first().map(|question| question.thread) else { return 0 };
+    let rows = |ranges: Option<&ThreadRanges>| ranges.map_or(0, |ranges| ranges.times.len());
+    let labels = rows(timeline.ranges.of_thread(thread)).min(timeline.ranges.labels.len());
+    let names = calls.row_count(thread).min(max_call_names(timeline.devices.len()));
+    let places = rows(timeline.call_locations.of_thread(thread));
+    let waits = rows(timeline.ranges.of_thread(thread)).min(max_waits_in_ranges(timeline.devices.len()));
+    let of_ranges = labels * LABEL_BYTES + waits * WAIT_BYTES;
+    let bytes = size_of::<IdleReading>() + of_ranges + names * NAME_BYTES + places * PLACE_BYTES;
+    bytes.saturating_mul(questions.len())
 }
 
 /// What every thread is asked. Flat: threads can be hundreds of thousands.
@@ -148,6 +159,8 @@ fn questions<'all>(devices: &'all [IdleDevice<'_>], is_optimizer: &'all [bool]) 
             rounds,
             is_optimizer,
             queries,
+            asked: ALL_TIME,
+            last_ends: &[],
             window,
             start_up,
         };
@@ -163,6 +176,7 @@ fn walk(
     timeline: &Timeline,
     (calls, most_devices): (&Calls, usize),
     questions: &[Question<'_>],
+    threads: Threads,
 ) -> (Vec<(usize, IdleReading)>, OfThread) {
     let devices = questions.iter().map(|question| question.device).collect();
     let mut of_thread = OfThread { devices, ..OfThread::default() };
@@ -170,6 +184,9 @@ fn walk(
     let Some(hull) = questions.iter().map(Question::hull).reduce(Interval::hull) else {
         return (Vec::new(), of_thread);
     };
+    if let Some((reading, read)) = walk_in_parts(timeline, calls, questions, hull, threads) {
+        return (vec![reading], OfThread { devices: of_thread.devices, ..read });
+    }
     let loading = located_loading(timeline, thread);
     let asked = questions.iter().map(|question| question.queries);
     let is_in_sums = host_rows::in_sums(timeline, (calls, most_devices), thread, asked);
@@ -187,8 +204,31 @@ fn walk(
         cursors.iter_mut().filter(|cursor| cursor.asks_by(time.end)).for_each(|cursor| cursor.visit(&waited, did));
         in_sums.take(&waited, did);
     });
-    let parts = cursors.into_iter().chain(in_sums.finish(&waited)).map(|cursor| cursor.finish(&waited));
+    let parts = cursors.into_iter().chain(in_sums.finish(&waited)).map(|cursor| {
+        let (device, reading, _) = cursor.finish(&waited);
+        (device, reading)
+    });
     (parts.collect(), of_thread)
+}
+
+/// The same for a single device in parts, where the thread was laid out before and is long; `None` where it is not.
+fn walk_in_parts(
+    timeline: &Timeline,
+    calls: &Calls,
+    questions: &[Question<'_>],
+    hull: Interval,
+    threads: Threads,
+) -> Option<((usize, IdleReading), OfThread)> {
+    let [question] = questions else { return None };
+    let laid_out = calls.known(question.thread)?;
+    // Where it was in the code is read from the begin on.
+    if timeline.call_locations.of_thread(question.thread).is_some() {
+        return None;
+    }
+    let parts = walk_parts::parts(laid_out, question, hull);
+    let part_bytes = thread_weight(timeline, calls, questions);
+    let read = || walk_parts::read(timeline, laid_out, question, (&parts, part_bytes), threads);
+    (parts.len() > 1).then(read).map(|(reading, of_thread)| ((question.device, reading), of_thread))
 }
 
 /// When a thread fetches data; nothing where no stacks tell where in the program's own code it is.

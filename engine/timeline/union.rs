@@ -177,6 +177,12 @@ impl<'union> Follower<'union> {
         Self { union, next: 0, around: Interval::new(0, 0), is_part: false }
     }
 
+    /// Follows it from a moment on.
+    pub fn from(union: &'union Union, moment: i64) -> Self {
+        let next = union.parts.partition_point(0, |part| part.end <= moment);
+        Self { next, ..Self::new(union) }
+    }
+
     /// How long an interval overlaps the union; it does not start before the last one asked about.
     #[inline]
     pub fn overlap_ns(&mut self, with: Interval) -> i64 {

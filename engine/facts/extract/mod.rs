@@ -364,7 +364,8 @@ impl<'timeline> Context<'timeline> {
         let busiest = calls.busiest_threads(timeline);
         // These are those that launch, of most programs: they are asked next.
         let launching: Vec<u32> = busiest.values().copied().take(ops.len()).collect();
-        let lay_out = || parallel::map(threads, &launching, |thread| calls.keep(timeline, *thread));
+        let of_thread = threads.within(launching.len());
+        let lay_out = || parallel::map(threads, &launching, |thread| calls.keep(timeline, *thread, of_thread));
         let tell = || phases::tell(timeline, &calls, &mut ops, view, threads);
         let mut told = parallel::both(threads, lay_out, tell).1?;
         let launch_shapes = LaunchShapes::new(timeline);

@@ -45,7 +45,7 @@ impl DevicePass {
             || {
                 let main_thread = callers::main_thread(timeline, ops);
                 // It is asked next.
-                main_thread.inspect(|thread| calls.keep(timeline, *thread));
+                main_thread.inspect(|thread| calls.keep(timeline, *thread, threads));
                 (Storms::find(timeline, ops), main_thread, processes::of(timeline, ops))
             },
         );
