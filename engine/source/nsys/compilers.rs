@@ -25,6 +25,9 @@ const PROCESSES: &str = "PROCESSES";
 /// The part of a key that is the process id.
 const PID_MASK: i64 = 0xff_ffff;
 
+/// By process when it was seen, and which of the programs it runs.
+type Processes = BTreeMap<i64, (Interval, Option<NameId>)>;
+
 /// When each ran: from its first to its last sample, in order of the begins.
 pub(super) fn read(
     db: &Connection,
@@ -40,8 +43,8 @@ pub(super) fn read(
     if programs.is_empty() && named.is_empty() {
         return Ok(Vec::new());
     }
-    let mut of_stack: BTreeMap<i64, NameId> = BTreeMap::new();
-    schema.each(db, &schema.select(CHAINS, &["id", "module"]), limits.rows, |cells| {
+    let chains = (CHAINS, ["id", "module"].as_slice());
+    let of_stack = schema.collect(db, chains, limits.rows, |of_stack: &mut BTreeMap<i64, NameId>, cells| {
         let program = cells.int(1).and_then(|module| programs.get(&module));
         if let (Some(id), Some(program)) = (cells.int(0), program)
             && of_stack.len() < MAX_SAMPLES
@@ -49,8 +52,8 @@ pub(super) fn read(
             of_stack.insert(id, *program);
         }
     })?;
-    let mut processes: BTreeMap<i64, (Interval, Option<NameId>)> = BTreeMap::new();
-    schema.each(db, &schema.select(EVENTS, &["id", "start", "globalTid"]), limits.rows, |cells| {
+    let events = (EVENTS, ["id", "start", "globalTid"].as_slice());
+    let processes = schema.collect(db, events, limits.rows, |processes: &mut Processes, cells| {
         let (Some(id), Some(at), Some(thread)) = (cells.int(0), cells.int(1), cells.int(2)) else { return };
         let process = process_key(thread);
         let has_room = processes.len() < MAX_PROCESSES || processes.contains_key(&process);

@@ -11,6 +11,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row};
 
 use super::budget::Budget;
+use super::cells;
 use super::pages::PlainTable;
 use super::rows::Table;
 use crate::limits::{MAX_COLUMN_COUNT, MAX_SCHEMA_ENTRY_BYTES, MAX_SQLITE_BYTES, MAX_SQLITE_BYTES_OF_A_THREAD};
@@ -36,6 +37,8 @@ struct Shape {
     tree: Option<u32>,
     /// The same; absent where a row does not hold its columns as they were declared.
     root: Option<u32>,
+    /// The column that stands for the row id.
+    key: Option<String>,
     /// Columns whose whole numbers SQLite turns into others when it reads them.
     converted: Vec<String>,
 }
@@ -146,6 +149,11 @@ impl Schema {
         Ok(())
     }
 
+    /// What reading may cost.
+    pub(super) const fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
     /// Whether a table is there. One without rows counts.
     pub(super) fn has(&self, table: &str) -> bool {
         self.tables.contains_key(table)
@@ -178,11 +186,13 @@ impl Schema {
 
     /// Where the rows of a table and these columns of them stand in the file, if they can be read from there.
     pub(super) fn plain(&self, table: &str, columns: &[&str]) -> Option<PlainTable> {
-        let Shape { columns: known, root, converted, .. } = self.tables.get(table)?;
+        let Shape { columns: known, root, key, converted, .. } = self.tables.get(table)?;
         let is_converted = |column: &&str| converted.iter().any(|converted| converted == column);
-        let place = |column: &&str| known.iter().position(|known| known == column);
+        let is_key = |column: &&str| key.as_deref() == Some(*column);
+        let place = |column: &&str| known.iter().position(|known| known == column).filter(|_| !is_key(column));
         let root = root.filter(|_| !columns.iter().any(is_converted))?;
-        Some(PlainTable { root, places: columns.iter().map(place).collect() })
+        let row_id = columns.iter().position(is_key);
+        Some(PlainTable { root, places: columns.iter().map(place).collect(), row_id })
     }
 
     /// How many rows a table has, within the budget: without a condition the count would be a single step of SQLite's
@@ -254,15 +264,18 @@ fn shape(db: &Connection, name: &str, root: Option<u32>) -> rusqlite::Result<Opt
             && db.prepare(&format!("SELECT {word} FROM \"{name}\"")).is_ok()
     };
     let Some(row_id) = ROW_IDS.into_iter().find(is_row_id) else { return Ok(None) };
-    // A key may be the row id and stand nowhere else; a computed column stands nowhere, or among the others.
-    let mut odd = db.prepare("SELECT 1 FROM pragma_table_xinfo(?1) WHERE hidden <> 0 OR pk <> 0")?;
+    // A key may be the row id and stand nowhere else: SQLite then gives that its name.
+    let named = db.prepare(&format!("SELECT {row_id} FROM \"{name}\""))?.column_name(0)?.to_owned();
+    let key = Some(named).filter(|named| columns.contains(named));
+    // A computed column stands nowhere, or among the others.
+    let mut odd = db.prepare("SELECT 1 FROM pragma_table_xinfo(?1) WHERE hidden <> 0")?;
     let tree = root;
     let root = if odd.exists([name])? { None } else { root };
     let mut converted = db.prepare(
         "SELECT name FROM pragma_table_info(?1) WHERE type LIKE '%REAL%' OR type LIKE '%FLOA%' OR type LIKE '%DOUB%'",
     )?;
     let converted = converted.query_map([name], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    Ok(Some(Shape { columns, row_id, tree, root, converted }))
+    Ok(Some(Shape { columns, row_id, tree, root, key, converted }))
 }
 
 fn disguise(kind: &str, name: &str) -> String {
@@ -308,6 +321,19 @@ impl<'row> Cells<'row> {
     pub(super) fn text(&self, column: usize) -> Option<&'row str> {
         match self.get(column) {
             Some(ValueRef::Text(bytes)) => std::str::from_utf8(bytes).ok(),
+            _ => None,
+        }
+    }
+}
+
+impl cells::Cells for Cells<'_> {
+    fn int(&self, column: usize) -> Option<i64> {
+        Self::int(self, column)
+    }
+
+    fn bytes(&self, column: usize) -> Option<&[u8]> {
+        match self.get(column) {
+            Some(ValueRef::Text(bytes)) => Some(bytes),
             _ => None,
         }
     }

@@ -7,6 +7,7 @@ mod budget;
 mod callchains;
 mod capture;
 mod cells;
+mod collect;
 mod compilers;
 mod database;
 mod describe;

@@ -34,14 +34,16 @@ const LEAST_USABLE: usize = 480;
 /// What a cell of a leaf leaves of a page at least, else its row goes on elsewhere.
 const LEAST_REST: usize = 35;
 
-/// An ordinary table whose rows are as they were declared: no column stands for the row id, none is computed, and none that
-/// is wanted is converted when it is read.
+/// An ordinary table whose rows are as they were declared: none of its columns is computed, and none that is wanted is converted when it
+/// is read.
 #[derive(Debug, Clone)]
 pub(super) struct PlainTable {
     /// The page that its tree begins with.
     pub(super) root: u32,
     /// Where each column that is wanted stands in a row; absent where the table lacks it.
     pub(super) places: Vec<Option<usize>>,
+    /// Which of the wanted columns stands for the row id: it has no place.
+    pub(super) row_id: Option<usize>,
 }
 
 impl PlainTable {
@@ -318,7 +320,8 @@ impl<T: FnMut(&Record<'_>) -> Taken> Wanted<'_, T> {
                 return Err(NotPlain);
             }
             let fields = layouts.of(row, &table.places, field_count).ok_or(NotPlain)?;
-            let record = Record { row: rest, fields, handed: Cell::new(0) };
+            let row_id = table.row_id.map(|column| (column, id));
+            let record = Record { row: rest, fields, handed: Cell::new(0), row_id };
             (self.take)(&record)?;
         }
         Ok(())

@@ -159,8 +159,18 @@ fn what_is_unusual_is_left_to_sqlite() {
     };
     let insert = "INSERT INTO NVTX_EVENTS (start) VALUES (5);";
     assert_eq!(read("start INT, text TEXT, textId INT", insert), Some(Ok(vec![(Some(5), None, None)])));
+    // A key stands for the row id, or in the row as others do.
+    let declared = [
+        "INTEGER PRIMARY KEY",
+        "INTEGER PRIMARY KEY DESC",
+        "INT PRIMARY KEY",
+        "INT, UNIQUE (textId), PRIMARY KEY (start, textId)",
+    ];
+    for declared in declared {
+        let columns = format!("text TEXT, textId INT, start {declared}");
+        assert_eq!(read(&columns, insert), Some(Ok(vec![(Some(5), None, None)])), "{columns}");
+    }
     for columns in [
-        "start INTEGER PRIMARY KEY, text TEXT, textId INT",
         "start INT, text TEXT, textId REAL",
         "start INT, text TEXT, textId INT AS (start + 1)",
         "start INT, text TEXT, textId INT AS (start + 1) STORED",
@@ -299,7 +309,7 @@ fn bytes_that_pages_reserve_hold_nothing_of_a_row() {
 fn rows_that_share_their_bytes_are_left_to_sqlite() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let (table, whole) = small_pages(file.path(), 1);
-    let none_wanted = PlainTable { root: table.root, places: vec![None; COLUMNS.len()] };
+    let none_wanted = PlainTable { root: table.root, places: vec![None; COLUMNS.len()], row_id: None };
     let leaf = (table.root as usize - 1) * 512;
     let read = |rows: u8| {
         let mut bytes = whole.clone();

@@ -181,6 +181,8 @@ pub(super) struct Record<'page> {
     pub(super) fields: &'page [Field],
     /// Bytes of texts that were looked at, wanted or not.
     pub(super) handed: Cell<u64>,
+    /// The column that stands for the row id, which no row holds, and that.
+    pub(super) row_id: Option<(usize, i64)>,
 }
 
 impl Record<'_> {
@@ -212,6 +214,7 @@ impl Cells for Record<'_> {
             8 => Some(0),
             9 => Some(1),
             1..=6 => number(self.row.get(field.begin as usize..)?, (field.end - field.begin) as usize),
+            0 => self.row_id.filter(|(own, _)| *own == column).map(|(_, id)| id),
             _ => {
                 self.long(field);
                 None
@@ -263,7 +266,7 @@ mod tests {
         // The second time it is known.
         for _ in 0..2 {
             let fields = layouts.of(&row, &places, 2).unwrap();
-            let record = Record { row: &row, fields, handed: Cell::new(0) };
+            let record = Record { row: &row, fields, handed: Cell::new(0), row_id: None };
             assert_eq!((record.bytes(0), record.int(2)), (Some(b"ab".as_slice()), Some(5)));
             assert_eq!((record.int(0), record.int(1), record.bytes(2), record.int(3)), (None, None, None, None));
             assert_eq!(record.handed.get(), 4);

@@ -142,20 +142,22 @@ fn samples(
     let threads = timeline.threads.iter().zip(0_u32..).zip(is_caller).filter(|(_, calls)| **calls);
     let threads: BTreeMap<i64, u32> = threads.map(|((thread, index), _)| (thread.id, index)).collect();
     let most = most_samples(timeline);
-    let (mut samples, mut beyond) = (Vec::new(), schema.beyond(db, EVENTS, limits.rows)?);
-    schema.each(db, &schema.select(EVENTS, &["id", "start", "globalTid"]), limits.rows, |cells| {
-        let thread = cells.int(2).and_then(|thread| threads.get(&thread).copied().or(is_of_all.then_some(NONE)));
-        let (Some(id), Some(time_ns), Some(thread)) = (cells.int(0), cells.int(1), thread) else { return };
-        if !(-ABSURD_NS..=ABSURD_NS).contains(&time_ns) {
-            return;
-        }
-        if samples.len() < most {
-            samples.push(Sample { thread, time_ns, end: time_ns, id });
-        } else {
-            beyond += 1;
-        }
-    })?;
-    timeline.reached.row_count += beyond;
+    let columns = ["id", "start", "globalTid"];
+    let read =
+        schema.collect(db, (EVENTS, &columns), limits.rows, |(samples, beyond): &mut (Vec<Sample>, u64), cells| {
+            let thread = cells.int(2).and_then(|thread| threads.get(&thread).copied().or(is_of_all.then_some(NONE)));
+            let (Some(id), Some(time_ns), Some(thread)) = (cells.int(0), cells.int(1), thread) else { return };
+            if !(-ABSURD_NS..=ABSURD_NS).contains(&time_ns) {
+                return;
+            }
+            if samples.len() < most {
+                samples.push(Sample { thread, time_ns, end: time_ns, id });
+            } else {
+                *beyond += 1;
+            }
+        });
+    let (mut samples, beyond) = read?;
+    timeline.reached.row_count += beyond + schema.beyond(db, EVENTS, limits.rows)?;
     samples.sort_unstable_by_key(|sample| (sample.thread, sample.time_ns, sample.id));
     Ok(samples)
 }
@@ -191,7 +193,6 @@ fn chains(
     let mut by_id: Vec<(i64, u32)> = samples.iter().zip(0_u32..).map(|(sample, index)| (sample.id, index)).collect();
     by_id.sort_unstable();
     by_id.dedup_by_key(|(id, _)| *id);
-    let (mut rows, mut frames) = (Vec::new(), Frames::default());
     let columns = ["id", "stackDepth", "symbol", "module", "unresolved"];
     // The rows of a stack follow each other: what they are of is looked for once.
     let mut last: Option<(i64, u32)> = None;
@@ -201,7 +202,7 @@ fn chains(
         }
         last.map(|(_, sample)| sample)
     };
-    schema.each(db, &schema.select(table, &columns), limits.rows, |cells| {
+    let read = schema.collect(db, (table, &columns), limits.rows, |(rows, frames): &mut (Vec<Row>, Frames), cells| {
         let depth = cells.int(1).and_then(|depth| u32::try_from(depth).ok());
         let depth = depth.filter(|depth| (*depth as usize) < MAX_STACK_FRAME_COUNT);
         if let (Some(sample), Some(depth)) = (cells.int(0).and_then(&mut sample_of), depth) {
@@ -209,8 +210,8 @@ fn chains(
             let frame = frames.index((cells.int(2).filter(|_| is_named), cells.int(3)));
             rows.push(Row { sample, depth, frame });
         }
-    })?;
-    Ok((rows, frames.list))
+    });
+    read.map(|(rows, frames)| (rows, frames.list))
 }
 
 /// By the index of a function the first that has its name and file: what one was compiled to several times is one function.

@@ -135,7 +135,7 @@ impl Pages {
 fn root_of_statistics(row: &[u8], layouts: &mut Layouts) -> Option<u32> {
     // Type, name, table, root and statement; the statement may go on elsewhere.
     let fields = layouts.of(row, &[Some(1), Some(3)], 4)?;
-    let record = Record { row, fields, handed: Cell::new(0) };
+    let record = Record { row, fields, handed: Cell::new(0), row_id: None };
     // In UTF-16 zeros lie between the letters.
     let name: Vec<u8> = record.bytes(0)?.iter().copied().filter(|byte| *byte != 0).take(STATISTICS.len()).collect();
     let root = record.int(1).filter(|_| name.eq_ignore_ascii_case(STATISTICS))?;
