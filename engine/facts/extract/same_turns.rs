@@ -109,24 +109,39 @@ fn is_product(context: &Context<'_>, shape: u32) -> bool {
     name.and_then(|name| context.traits.get(name as usize)).is_some_and(|traits| traits.is_matrix_product)
 }
 
+/// When a kernel comes back within a piece.
+#[derive(Debug, Default)]
+struct Returns {
+    /// In which piece it came last, and at which place there.
+    last: Option<(usize, usize)>,
+    /// How many places later it came each time.
+    apart: Vec<u32>,
+}
+
+impl Returns {
+    fn push(&mut self, piece: usize, place: usize) {
+        let last = self.last.replace((piece, place)).filter(|(of, _)| *of == piece);
+        self.apart.extend(last.map(|(_, before)| (place - before) as u32));
+    }
+}
+
 /// After how many others kernels come back that do so evenly, by how many of them speak for it.
 fn lengths(pieces: &[Vec<u32>]) -> Vec<usize> {
-    let mut places: ByIndex<Vec<(usize, usize)>> = ByIndex::default();
+    let mut all: ByIndex<Returns> = ByIndex::default();
     for (number, piece) in pieces.iter().enumerate() {
         for (place, shape) in piece.iter().enumerate().filter(|(_, shape)| **shape != NONE) {
-            places.of(*shape, Vec::new).push((number, place));
+            all.of(*shape, Returns::default).push(number, place);
         }
     }
     let mut votes: BTreeMap<usize, usize> = BTreeMap::new();
-    for (_, places) in places.into_list() {
-        let within = places.windows(2).filter(|pair| pair[0].0 == pair[1].0);
-        let mut apart: Vec<usize> = within.map(|pair| pair[1].1 - pair[0].1).collect();
+    for (_, Returns { mut apart, .. }) in all.into_list() {
         if apart.len() + 1 < MIN_TURN_COUNT {
             continue;
         }
         let middle = apart.len() / 2;
         let usual = *apart.select_nth_unstable(middle).1;
         let count = apart.iter().filter(|distance| **distance == usual).count();
+        let usual = usual as usize;
         if usual >= MIN_KERNEL_COUNT && count as f64 >= EVEN_SHARE * apart.len() as f64 {
             *votes.entry(usual).or_default() += 1;
         }
