@@ -108,8 +108,6 @@ pub(super) struct Cursor<'all> {
     query: Option<Query>,
     /// Its trigger, once its first moment is known.
     trigger: Option<(Account, NameId)>,
-    /// Whether the thread was polling or waiting in the OS at its first moment.
-    began_waiting: bool,
     /// What the thread did in it so far.
     done: Done,
     /// How long it was in host code in it since it last loaded code, nanoseconds.
@@ -153,7 +151,6 @@ impl<'all> Cursor<'all> {
             query: queries.next(),
             queries,
             trigger: None,
-            began_waiting: false,
             done: Done::default(),
             host_ns: 0,
             beside_copies: None,
@@ -162,7 +159,7 @@ impl<'all> Cursor<'all> {
             open_ranges: ranges
                 .filter(|_| !question.queries.is_empty())
                 .map(|ranges| OpenRanges::new(ranges, question.is_optimizer, timeline.devices.len()))
-                .map(|ranges| ranges.from(question.asked.start, question.last_ends)),
+                .map(|ranges| ranges.with_last_ends(question.last_ends)),
             places: thread
                 .and_then(|thread| timeline.call_locations.of_thread(thread))
                 .map(|ranges| LocationCursor::new(ranges, max_open_ranges(timeline.devices.len()))),
@@ -218,8 +215,7 @@ impl<'all> Cursor<'all> {
             sparing::push(&mut self.reading.host_beside_copies, beside);
         }
         let Some(trigger) = self.trigger.take().filter(|_| query.guess.is_none()) else { return };
-        let (of_host_ns, began_waiting) = (query.of_host().len_ns(), self.began_waiting);
-        let ended = Ended { trigger, of_host_ns, done, began_waiting, copies: query.copies };
+        let ended = Ended { trigger, of_host_ns: query.of_host().len_ns(), done, copies: query.copies };
         self.wins.take(&mut self.reading, self.process, waited, ended);
     }
 

@@ -1,4 +1,4 @@
-//! What a host thread did at each moment: its API calls, OS calls, overheads and time off the CPU, the most telling first.
+//! What is recorded of host threads: their API calls, OS calls, overheads and time off the CPU, by thread.
 
 use foldhash::HashMap;
 

@@ -150,8 +150,7 @@ pub struct IdleReading {
     pub storm_launch_ns: i64,
     /// Idle time within them that began while the thread waited.
     pub storm_after_sync_ns: i64,
-    /// Launching in stretches that waits explain: without those before it the host would have launched in time, or it was
-    /// polling or waiting in the OS when the device went idle.
+    /// Launching in stretches that waits explain: without those before it the host would have launched in time.
     pub waited_launch_ns: i64,
     /// Of the waits for work that was launched, what lies before unified memory that moves in pieces, while the host waits for all of it.
     pub queued_migration_ns: i64,
@@ -274,9 +273,10 @@ impl IdleReading {
 
     /// Takes in what was read after that on the same thread: no piece of it goes on there.
     pub(super) fn append(&mut self, later: Self) {
-        let mut host_and_rounds = self.host_and_rounds;
+        let mut host_and_rounds = std::mem::take(&mut self.host_and_rounds);
         host_and_rounds.append(later.host_and_rounds);
         self.merge(later);
+        // A pause may go on, where another thread has pauses of its own.
         self.host_and_rounds = host_and_rounds;
     }
 

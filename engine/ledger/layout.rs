@@ -11,6 +11,7 @@ use crate::timeline::columns::OverheadKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId, Timeline};
 
+/// A thread that is laid out, as far as that has come.
 pub(super) struct Layout<'calls> {
     calls: &'calls Calls,
     timeline: &'calls Timeline,

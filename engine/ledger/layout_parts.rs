@@ -14,7 +14,15 @@ use crate::timeline::{NameId, Timeline};
 /// Rows of a part, at least: of fewer a part takes longer to begin than to lay out.
 const PART_ROWS: usize = if cfg!(test) { 3 } else { 1 << 15 };
 
+/// A thread that may do so many things is long: it is laid out, and read, in parts.
+const MANY_STRETCHES: usize = 2 * STRETCHES_PER_ROW * PART_ROWS;
+
 impl Calls {
+    /// How many threads each of some threads of the program may be read on: those that are long share them.
+    pub(crate) fn threads_each(&self, of: impl Iterator<Item = u32>, threads: Threads) -> Threads {
+        threads.within(of.filter(|thread| self.most_stretches(*thread) >= MANY_STRETCHES).count())
+    }
+
     /// Lays out a thread: calls `visit` for each stretch in which it does one thing, with the name of the call (or
     /// [`NONE`](crate::timeline::NONE)), in time order, over `[first start, last end)` of `within`. That is kept for who asks again.
     pub fn lay_out(

@@ -52,7 +52,8 @@ proptest! {
     }
 }
 
-/// Calls of a thread one after the other and in each other, every other one of the OS; then it is off the CPU for some times.
+/// Calls of a thread one after the other and in each other, every other one of the OS; after some it is off the CPU, in others it or every
+/// thread pays for the profiler. The scheduler tells of it for a while.
 pub(super) fn nested(rows: &[(i64, i64, usize)]) -> Timeline {
     let mut timeline = timeline(&[], false);
     let (mut start, mut states) = (0, Vec::new());
@@ -68,12 +69,20 @@ pub(super) fn nested(rows: &[(i64, i64, usize)]) -> Timeline {
         names.push(name);
         threads.push(0);
         times.push(call);
+        if index % 7 >= 5 {
+            timeline.overheads.times.push(Interval::new(call.start, call.start + 700 * length));
+            timeline.overheads.thread.push(if index % 7 == 5 { 0 } else { NONE });
+            timeline.overheads.kind.push(OverheadKind::Profiler);
+            timeline.overheads.name.push(NONE);
+        }
         states.extend((index % 5 == 4).then_some(Interval::new(call.end, call.end + 1_500 * apart)));
     }
     for state in states {
         timeline.thread_states.thread.push(0);
         timeline.thread_states.times.push(state);
     }
+    let scheduled = Interval::new(-7_000, start / 2);
+    timeline.thread_states.scheduled.extend((rows.len() % 3 == 1).then_some((0, scheduled)));
     timeline
 }
 

@@ -2,10 +2,10 @@
 //!
 //! [`accounts`] is the table of what time is booked under. [`ops`] lists what a device ran, and [`sweep`] walks the list once
 //! and hands each moment to exactly one account. The moments in which nothing ran are read on the thread that ended them:
-//! `activity` is what a thread may do, [`compiling`] tells where threads compile or load code, [`host`] lays the thread out from its `rows`,
+//! `activity` is what a thread may do, [`compiling`] tells where threads compile or load code, [`host`] holds what is recorded of threads, `layout` lays one out from its `rows`, a long one in `layout_parts`,
 //! by what it is `inside`, where `dispatch` tells what prepares a launch, `marks` which calls do something else than their name says, `queued` which launches have a long queue before them, `profiler_calls` which wait for the profiler, and `laid_out` keeps it
 //! for all devices; [`between_calls`] finds the pieces of host code between calls of one function of the OS; `stretches` asks the threads, by way of `queries`, and [`walk`] has them
-//! answer, each device by a `cursor`, which adds up what lies where nothing begins or ends (`calm`), or `in_sums` where `host_rows` are too many: `open_ranges` tells which ranges were open, `of_thread` what a thread does at other times as well, `ahead` what the waits before a stretch could win, [`idle`] and [`reading`] are
+//! answer, a long one in `walk_parts`, each device by the `cursor` that reads what it asked (`question`), which adds up what lies where nothing begins or ends (`calm`), or `in_sums` where `host_rows` are too many: `open_ranges` tells which ranges were open, `of_thread` what a thread does at other times as well, `ahead` how far waits hold a thread up and `wins` what a stretch could win from that, [`idle`] and [`reading`] are
 //! what comes of it. `first` and `by_key` are what these count with.
 
 pub mod accounts;

@@ -11,14 +11,25 @@ use crate::timeline::{NONE, ThreadRanges};
 /// Ranges of a block: where all of one have ended, none of them is looked at.
 const RANGES_OF_BLOCK: usize = if cfg!(test) { 4 } else { 256 };
 
-/// Of a thread, for each block of its ranges when the last of these ends.
-pub(super) fn last_ends(ranges: &ThreadRanges) -> Vec<i64> {
-    let count = ranges.times.len();
-    let last_end = |first: usize| {
-        let block = first..(first + RANGES_OF_BLOCK).min(count);
-        block.map(|index| ranges.times.end(index)).fold(i64::MIN, i64::max)
-    };
-    (0..count).step_by(RANGES_OF_BLOCK).map(last_end).collect()
+/// Of the ranges of a thread, while so many devices are idle, for each block of them when the last ends; `None` where more may be open at
+/// once than are kept: which are let go depends on all that came before.
+pub(super) fn last_ends(ranges: &ThreadRanges, device_count: usize) -> Option<Vec<i64>> {
+    let most_open = max_open_ranges(device_count);
+    let mut last_ends = Vec::with_capacity(ranges.times.len().div_ceil(RANGES_OF_BLOCK));
+    // Ends of those that are open. One that ends before a range further in stays with it: there may be fewer.
+    let mut open: Vec<i64> = Vec::new();
+    for (index, range) in ranges.times.iter().enumerate() {
+        while open.pop_if(|end| *end <= range.start).is_some() {}
+        open.push(range.end);
+        if open.len() > most_open {
+            return None;
+        }
+        match last_ends.last_mut().filter(|_| !index.is_multiple_of(RANGES_OF_BLOCK)) {
+            Some(last_end) => *last_end = range.end.max(*last_end),
+            None => last_ends.push(range.end),
+        }
+    }
+    Some(last_ends)
 }
 
 /// What is known of a range that is open.
@@ -65,8 +76,6 @@ pub(super) struct OpenRanges<'timeline> {
     ranges: &'timeline ThreadRanges,
     /// By block of so many of them, when the last of these ends; empty where each is looked at.
     last_ends: &'timeline [i64],
-    /// Those that begin before it are told to be too deep by who reads what is before.
-    begins: i64,
     next: usize,
     /// When the next range is entered; `i64::MAX` when none is left.
     next_start: i64,
@@ -87,7 +96,6 @@ impl<'timeline> OpenRanges<'timeline> {
         Self {
             ranges,
             last_ends: &[],
-            begins: i64::MIN,
             most_open: max_open_ranges(device_count),
             next: 0,
             next_start: ranges.times.get(0).map_or(i64::MAX, |first| first.start),
@@ -102,9 +110,9 @@ impl<'timeline> OpenRanges<'timeline> {
         }
     }
 
-    /// From a moment on, where for each block of ranges it is known when the last of them ends.
-    pub(super) fn from(self, begins: i64, last_ends: &'timeline [i64]) -> Self {
-        Self { begins, last_ends, ..self }
+    /// The same, where it is known for each block of ranges when the last of them ends.
+    pub(super) fn with_last_ends(self, last_ends: &'timeline [i64]) -> Self {
+        Self { last_ends, ..self }
     }
 
     /// Books a piece of idle time. Pieces come in time order.
@@ -167,7 +175,7 @@ impl<'timeline> OpenRanges<'timeline> {
             self.close(now);
         }
         if self.open.len() >= self.most_open {
-            self.reading.too_deep_count += i64::from(range.start >= self.begins);
+            self.reading.too_deep_count += 1;
             return;
         }
         // One that ends by now is open no more, though it was not closed yet.
@@ -305,6 +313,20 @@ mod tests {
                 prop_assert_eq!(tail, count(true, Some(Account::IdleSync)));
             }
         }
+    }
+
+    #[test]
+    fn of_ranges_that_are_too_deep_no_part_is_read() {
+        let most = max_open_ranges(1);
+        let in_each_other =
+            |count: usize| ranges(&(0..count as i64).map(|depth| (depth, 1_000, 0)).collect::<Vec<_>>());
+        assert_eq!(last_ends(&in_each_other(most), 1).map(|ends| ends.len()), Some(most.div_ceil(RANGES_OF_BLOCK)));
+        assert_eq!(last_ends(&in_each_other(most + 1), 1), None);
+        let one_after_the_other = ranges(&(0..1_000).map(|index| (10 * index, 10 + index % 3, 0)).collect::<Vec<_>>());
+        let ends = last_ends(&one_after_the_other, 1).unwrap();
+        let blocks = one_after_the_other.times.iter().collect::<Vec<_>>();
+        let expected = blocks.chunks(RANGES_OF_BLOCK).map(|block| block.iter().map(|range| range.end).max().unwrap());
+        assert_eq!(ends, expected.collect::<Vec<_>>());
     }
 
     #[test]

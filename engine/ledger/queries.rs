@@ -159,6 +159,12 @@ impl<'all> QueryCursor<'all> {
     }
 }
 
+/// How many queries of lists begin in an interval.
+pub(super) fn count_within(lists: &[Queries], asked: Interval) -> usize {
+    let before = |list: &Queries, moment: i64| list.stretches.partition_point(0, |stretch| stretch.start < moment);
+    lists.iter().map(|list| before(list, asked.end).saturating_sub(before(list, asked.start))).sum()
+}
+
 /// When a thread is asked about nothing, from a moment on: from the end of each query to the begin of the next.
 pub(super) fn pauses_from(lists: &[Queries], moment: i64) -> impl Iterator<Item = Interval> + '_ {
     let mut queries = QueryCursor::within(lists, Interval::new(moment, i64::MAX));

@@ -54,7 +54,7 @@ impl<'calls> Source<'calls> {
     }
 
     /// The last few of those that begin before a moment, by start.
-    pub(super) fn last_before(&self, moment: i64) -> impl DoubleEndedIterator<Item = (usize, Interval)> + '_ {
+    pub(super) fn last_before(&self, moment: i64) -> impl Iterator<Item = (usize, Interval)> + '_ {
         let end = self.before(moment);
         let last = self.rows.get(end.saturating_sub(FEW_ROWS)..end).unwrap_or_default();
         last.iter().map(|row| *row as usize).filter_map(|row| self.times.get(row).map(|interval| (row, interval)))

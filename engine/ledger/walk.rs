@@ -23,10 +23,6 @@ use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 use crate::timeline::{NONE, ThreadRanges, Timeline};
 
-/// What began at any time.
-const ALL_TIME: Interval = Interval::new(i64::MIN, i64::MAX);
-/// A thread of so many rows is walked on several threads, unless as many others are as long.
-const MANY_ROWS: usize = if cfg!(test) { 8 } else { 1 << 16 };
 /// Batches of threads: threads can be hundreds of thousands, and those of a batch are put together at once.
 const MAX_BATCHES: usize = 1024;
 /// Bytes that the readings of batches may take that are walked, or wait for those before them: one that takes more is walked alone.
@@ -97,15 +93,12 @@ fn walk_all(
     let mut questions = questions(devices, is_optimizer);
     questions.sort_by_key(|question| (question.thread, question.device));
     let by_thread: Vec<_> = questions.chunk_by(|a, b| a.thread == b.thread).collect();
-    let is_long = |questions: &&&[Question<'_>]| {
-        questions.first().is_some_and(|question| calls.row_count(question.thread) >= MANY_ROWS)
-    };
-    let of_thread = threads.within(by_thread.iter().filter(is_long).count());
+    let asked = || by_thread.iter().filter_map(|questions| questions.first()).map(|question| question.thread);
+    let each = calls.threads_each(asked(), threads);
     let batches: Vec<_> = by_thread.chunks(by_thread.len().div_ceil(MAX_BATCHES).max(1)).collect();
-    let asked = by_thread.iter().filter_map(|questions| questions.first()).map(|question| question.thread);
-    let most_devices = host_rows::most_devices(timeline, calls, devices.len(), asked);
+    let most_devices = host_rows::most_devices(timeline, calls, devices.len(), asked());
     let weight = |batch: &&[&[Question<'_>]]| weight(timeline, calls, batch);
-    let walk = |batch: &&[&[Question<'_>]]| walk_batch(timeline, (calls, most_devices), batch, of_thread);
+    let walk = |batch: &&[&[Question<'_>]]| walk_batch(timeline, (calls, most_devices), batch, each);
     parallel::in_order(threads, &batches, (MAX_WALKED_BYTES, weight), walk, take);
 }
 
@@ -136,7 +129,7 @@ fn thread_weight(timeline: &Timeline, calls: &Calls, questions: &[Question<'_>])
     let Some(thread) = questions.first().map(|question| question.thread) else { return 0 };
     let rows = |ranges: Option<&ThreadRanges>| ranges.map_or(0, |ranges| ranges.times.len());
     let labels = rows(timeline.ranges.of_thread(thread)).min(timeline.ranges.labels.len());
-    let names = calls.row_count(thread).min(max_call_names(timeline.devices.len()));
+    let names = calls.row_count(thread).min(max_call_names(timeline.devices.len())).min(timeline.names.len());
     let places = rows(timeline.call_locations.of_thread(thread));
     let waits = rows(timeline.ranges.of_thread(thread)).min(max_waits_in_ranges(timeline.devices.len()));
     let of_ranges = labels * LABEL_BYTES + waits * WAIT_BYTES;
@@ -159,7 +152,7 @@ fn questions<'all>(devices: &'all [IdleDevice<'_>], is_optimizer: &'all [bool]) 
             rounds,
             is_optimizer,
             queries,
-            asked: ALL_TIME,
+            asked: Interval::EVER,
             last_ends: &[],
             window,
             start_up,
@@ -225,10 +218,9 @@ fn walk_in_parts(
     if timeline.call_locations.of_thread(question.thread).is_some() {
         return None;
     }
-    let parts = walk_parts::parts(laid_out, question, hull);
     let part_bytes = thread_weight(timeline, calls, questions);
-    let read = || walk_parts::read(timeline, laid_out, question, (&parts, part_bytes), threads);
-    (parts.len() > 1).then(read).map(|(reading, of_thread)| ((question.device, reading), of_thread))
+    let read = walk_parts::read(timeline, (laid_out, hull), question, part_bytes, threads);
+    read.map(|(reading, of_thread)| ((question.device, reading), of_thread))
 }
 
 /// When a thread fetches data; nothing where no stacks tell where in the program's own code it is.

@@ -13,15 +13,15 @@ use super::layout_tests::nested;
 use super::of_thread::OfThread;
 use super::queries::{Guess, Queries, Query};
 use super::question::Question;
-use super::walk_parts::{parts, read};
+use super::walk_parts::read;
 use super::{Calls, TimeSum};
 use crate::parallel::Threads;
 use crate::timeline::interval::Interval;
+use crate::timeline::samples::CpuSamples;
 use crate::timeline::union::Union;
-use crate::timeline::{NONE, ThreadRanges, Timeline};
+use crate::timeline::{NONE, StackedCalls, ThreadRanges, Timeline};
 
 const WINDOW: Interval = Interval::new(0, 5_000_000);
-const EVER: Interval = Interval::new(i64::MIN, i64::MAX);
 
 /// Stretches one after the other, in two lists: of each how far it begins behind the last, how long it is, how much of it is not the host's, and
 /// whether the thread is guessed.
@@ -38,6 +38,21 @@ fn queries(stretches: &[(i64, i64, i64, u8)]) -> Vec<Queries> {
         lists[usize::from(index * 3 > stretches.len())].push(Query { stretch, host, guess, copies });
     }
     lists
+}
+
+/// Samples of the thread, and of another, all along, and stacks of every other call of the OS of it.
+fn sample(timeline: &mut Timeline) {
+    let mut samples = CpuSamples::new(Vec::new());
+    for (thread, step) in [(0, 1_300), (1, 9_000)] {
+        (0..WINDOW.end / step).for_each(|index| samples.push(thread, index * step, std::iter::empty()));
+    }
+    let mut stacked = StackedCalls { samples: CpuSamples::new(Vec::new()), end_ns: Vec::new() };
+    let of_thread = timeline.os_calls.times.iter().zip(&timeline.os_calls.thread).filter(|(_, thread)| **thread == 0);
+    for (call, _) in of_thread.step_by(2) {
+        stacked.samples.push(0, call.start, std::iter::empty());
+        stacked.end_ns.push(call.end);
+    }
+    (timeline.cpu_samples, timeline.os_stacks) = (samples, stacked);
 }
 
 fn every(start: i64, step: i64, length: i64) -> Union {
@@ -68,6 +83,7 @@ fn tells(mut reading: IdleReading) -> Vec<String> {
     all.push(format!("{:?} {} {:?}", rounds.across_ns, rounds.launch_ns, reading.host_run.longest()));
     all.push(each(reading.ranges.iter()));
     all.push(each(reading.after_waits.iter()));
+    all.extend(reading.samples.iter_mut().map(|(account, samples)| format!("{account:?} {samples:?}")));
     for by_account in [&reading.in_start_up, &reading.in_slow_steps, &reading.in_restarts] {
         all.push(format!("{by_account:?}"));
     }
@@ -111,6 +127,7 @@ proptest! {
         }
         of_thread.sort();
         timeline.ranges.threads.push(of_thread);
+        sample(&mut timeline);
         let (storms, slow_steps, restarts) = (every(9_000, 40_000, 15_000), every(0, 200_000, 70_000), every(50_000, 333_000, 9_000));
         let (rounds, queries) = (every(20_000, 100_000, 60_000), queries(&stretches));
         let question = Question {
@@ -122,7 +139,7 @@ proptest! {
             rounds: &rounds,
             is_optimizer: &[false, true, true, false],
             queries: &queries,
-            asked: EVER,
+            asked: Interval::EVER,
             last_ends: &[],
             window: WINDOW,
             start_up: Interval::new(0, 90_000),
@@ -130,9 +147,9 @@ proptest! {
         let (once, kept) = (Calls::new(&timeline), Calls::new(&timeline));
         kept.keep(&timeline, 0, Threads::new(Some(1)));
         let laid_out = kept.known(0).unwrap();
-        let parts = parts(laid_out, &question, question.hull());
         let (one, of_one) = in_one(&timeline, &once, &question);
-        let (all, of_all) = read(&timeline, laid_out, &question, (&parts, 1), Threads::new(Some(threads)));
+        let read = read(&timeline, (laid_out, question.hull()), &question, 1, Threads::new(Some(threads)));
+        let Some((all, of_all)) = read else { return Ok(()) };
         prop_assert_eq!(tells(one), tells(all));
         prop_assert_eq!((of_one.waits, of_one.loads), (of_all.waits, of_all.loads));
     }

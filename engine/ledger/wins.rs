@@ -15,8 +15,6 @@ pub(super) struct Ended {
     pub(super) of_host_ns: i64,
     /// What the thread did in it.
     pub(super) done: Done,
-    /// Whether the thread was polling or waiting in the OS at its first moment.
-    pub(super) began_waiting: bool,
     pub(super) copies: Copies,
 }
 
@@ -31,7 +29,7 @@ pub(super) struct EndedInPart {
 impl Ended {
     /// Whether it can win anything.
     fn may_win(&self, in_trigger: Option<InWaits>) -> bool {
-        in_trigger.is_some() || (!self.began_waiting && self.done.launch_ns() > 0)
+        in_trigger.is_some() || self.done.launch_ns() > 0
     }
 }
 
@@ -58,9 +56,6 @@ impl Wins {
             }
             Some(_) => {}
             None => self.book((reading, process), ended, in_trigger, || waited.in_last()),
-        }
-        if ended.began_waiting {
-            reading.waited_launch_ns += ended.done.launch_ns();
         }
     }
 
@@ -94,7 +89,6 @@ impl Wins {
         let won = self.lead.win(in_trigger, ended.of_host_ns, ended.done);
         reading.win(process, ended.trigger, won);
         if won.sum_ns == 0
-            && !ended.began_waiting
             && let Some(last) = in_last()
         {
             reading.win(process, last.waits, self.lead.win_launches(last, ended.done.launch_ns()));

@@ -10,6 +10,9 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// All time.
+    pub const EVER: Self = Self::new(i64::MIN, i64::MAX);
+
     /// An interval; one that ends before it starts has no length.
     #[inline]
     pub const fn new(start: i64, end: i64) -> Self {

@@ -82,7 +82,7 @@ pub(super) const AHEAD: &[Fact] = &[
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "The part of idle_launch_ns that no wait explains: without the blocking waits before it the host would not have launched in time either, and it was neither polling nor waiting in the OS when the device went idle.",
+        "The part of idle_launch_ns that no wait explains: without the blocking waits before it the host would not have launched in time either.",
     ),
     fact(
         "late_host_busy_ns",

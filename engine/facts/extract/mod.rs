@@ -363,9 +363,11 @@ impl<'timeline> Context<'timeline> {
         scope::apply(timeline, &mut ops, scope)?;
         let busiest = calls.busiest_threads(timeline);
         // These are those that launch, of most programs: they are asked next.
-        let launching: Vec<u32> = busiest.values().copied().take(ops.len()).collect();
-        let of_thread = threads.within(launching.len());
-        let lay_out = || parallel::map(threads, &launching, |thread| calls.keep(timeline, *thread, of_thread));
+        let mut launching: Vec<u32> = busiest.values().copied().collect();
+        launching.sort_unstable();
+        launching.truncate(ops.len());
+        let each = calls.threads_each(launching.iter().copied(), threads);
+        let lay_out = || parallel::map(threads, &launching, |thread| calls.keep(timeline, *thread, each));
         let tell = || phases::tell(timeline, &calls, &mut ops, view, threads);
         let mut told = parallel::both(threads, lay_out, tell).1?;
         let launch_shapes = LaunchShapes::new(timeline);

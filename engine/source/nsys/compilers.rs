@@ -44,7 +44,7 @@ pub(super) fn read(
         return Ok(Vec::new());
     }
     let chains = (CHAINS, ["id", "module"].as_slice());
-    let of_stack = schema.collect(db, chains, limits.rows, |of_stack: &mut BTreeMap<i64, NameId>, cells| {
+    let (of_stack, _) = schema.collect(db, chains, limits.rows, |of_stack: &mut BTreeMap<i64, NameId>, cells| {
         let program = cells.int(1).and_then(|module| programs.get(&module));
         if let (Some(id), Some(program)) = (cells.int(0), program)
             && of_stack.len() < MAX_SAMPLES
@@ -53,7 +53,7 @@ pub(super) fn read(
         }
     })?;
     let events = (EVENTS, ["id", "start", "globalTid"].as_slice());
-    let processes = schema.collect(db, events, limits.rows, |processes: &mut Processes, cells| {
+    let (processes, _) = schema.collect(db, events, limits.rows, |processes: &mut Processes, cells| {
         let (Some(id), Some(at), Some(thread)) = (cells.int(0), cells.int(1), cells.int(2)) else { return };
         let process = process_key(thread);
         let has_room = processes.len() < MAX_PROCESSES || processes.contains_key(&process);

@@ -181,7 +181,7 @@ pub(super) struct Record<'page> {
     pub(super) fields: &'page [Field],
     /// Bytes of texts that were looked at, wanted or not.
     pub(super) handed: Cell<u64>,
-    /// The column that stands for the row id, which no row holds, and that.
+    /// The column that stands for the row id, which no row holds, and its value.
     pub(super) row_id: Option<(usize, i64)>,
 }
 

@@ -94,8 +94,8 @@ fn stacks(
     if samples.is_empty() {
         return Ok(StackedCalls::default());
     }
-    let (mut rows, keys) = chains(db, schema, table, &samples, limits)?;
-    timeline.reached.row_count += schema.beyond(db, table, limits.rows)?;
+    let (mut rows, keys, beyond) = chains(db, schema, table, &samples, limits)?;
+    timeline.reached.row_count += beyond;
     rows.sort_unstable_by_key(|row| (row.sample, row.depth, row.frame));
     let frames = resolve(db, schema, timeline, &keys, limits)?;
     let is_root: Vec<bool> = frames.iter().map(|frame| modules::is_root(timeline.name(frame.function))).collect();
@@ -156,8 +156,8 @@ fn samples(
                 *beyond += 1;
             }
         });
-    let (mut samples, beyond) = read?;
-    timeline.reached.row_count += beyond + schema.beyond(db, EVENTS, limits.rows)?;
+    let ((mut samples, beyond), beyond_rows) = read?;
+    timeline.reached.row_count += beyond + beyond_rows;
     samples.sort_unstable_by_key(|sample| (sample.thread, sample.time_ns, sample.id));
     Ok(samples)
 }
@@ -182,14 +182,14 @@ fn most_samples(timeline: &Timeline) -> usize {
     MAX_CPU_SAMPLE_COUNT / timeline.devices.len().max(1)
 }
 
-/// The rows of their stacks, and the functions that these name.
+/// The rows of their stacks, and the functions that these name; with how many rows lie beyond the limit.
 fn chains(
     db: &Connection,
     schema: &Schema,
     table: &str,
     samples: &[Sample],
     limits: &Limits,
-) -> rusqlite::Result<(Vec<Row>, Vec<FrameKey>)> {
+) -> rusqlite::Result<(Vec<Row>, Vec<FrameKey>, u64)> {
     let mut by_id: Vec<(i64, u32)> = samples.iter().zip(0_u32..).map(|(sample, index)| (sample.id, index)).collect();
     by_id.sort_unstable();
     by_id.dedup_by_key(|(id, _)| *id);
@@ -211,7 +211,7 @@ fn chains(
             rows.push(Row { sample, depth, frame });
         }
     });
-    read.map(|(rows, frames)| (rows, frames.list))
+    read.map(|((rows, frames), beyond)| (rows, frames.list, beyond))
 }
 
 /// By the index of a function the first that has its name and file: what one was compiled to several times is one function.
