@@ -31,11 +31,15 @@ struct Far {
     list: Vec<(usize, Interval)>,
     /// Whether the list holds all intervals, since so many do not fit.
     is_whole: bool,
+    /// How many do not fit.
+    count: usize,
 }
 
 /// At least so many, and one in so many, have to be far for the list to hold all.
 const MANY: usize = 64;
 const MUCH: usize = 8;
+/// Where it is no more than one in so many later on, as after a begin of long calls, the list holds those alone again.
+const LITTLE: usize = 4 * MUCH;
 
 /// The index of the base of a row's block.
 const fn base_of(index: usize) -> usize {
@@ -76,21 +80,42 @@ impl Times {
             self.words.push(interval.start.saturating_sub(REACH).cast_unsigned());
         }
         let base = self.words[base_of(index)].cast_signed();
-        let word = word_of(base, interval).filter(|_| self.far.as_ref().is_none_or(|far| !far.is_whole));
-        self.words.push(word.unwrap_or(FAR));
-        if word.is_none() {
-            self.push_far(index, interval);
+        match word_of(base, interval) {
+            Some(word) if self.far.as_ref().is_none_or(|far| !far.is_whole) => self.words.push(word),
+            word => {
+                self.words.push(FAR);
+                self.push_far(index, interval, word.is_some());
+            }
         }
     }
 
     #[cold]
-    fn push_far(&mut self, index: usize, interval: Interval) {
+    fn push_far(&mut self, index: usize, interval: Interval, fits: bool) {
         let far = self.far.get_or_insert_default();
         far.list.push((index, interval));
-        if !far.is_whole && far.list.len() >= MANY && far.list.len() * MUCH > self.len {
+        far.count += usize::from(!fits);
+        let (is_whole, count) = (far.is_whole, far.count);
+        if !is_whole && count >= MANY && count * MUCH > self.len {
             let list = self.iter().enumerate().collect();
-            self.far = Some(Box::new(Far { list, is_whole: true }));
+            self.far = Some(Box::new(Far { list, is_whole: true, count }));
+        } else if is_whole && count * LITTLE < self.len {
+            self.keep_far_alone();
         }
+    }
+
+    /// Keeps in the list those alone that do not fit.
+    fn keep_far_alone(&mut self) {
+        let Some(far) = self.far.take() else { return };
+        let mut list = Vec::new();
+        for (index, interval) in far.list {
+            let block = base_of(index);
+            match word_of(self.words[block].cast_signed(), interval) {
+                Some(word) => self.words[block + 1 + index % BLOCK] = word,
+                None => list.push((index, interval)),
+            }
+        }
+        let count = list.len();
+        self.far = Some(Box::new(Far { list, is_whole: false, count }));
     }
 
     /// Adds all of another list at the end.
@@ -103,7 +128,9 @@ impl Times {
         self.words.extend_from_slice(&other.words);
         if let Some(far) = &other.far {
             let moved = far.list.iter().map(|(index, interval)| (self.len + index, *interval));
-            self.far.get_or_insert_default().list.extend(moved);
+            let own = self.far.get_or_insert_default();
+            own.list.extend(moved);
+            own.count += far.count;
         }
         self.len += other.len;
     }
@@ -119,8 +146,11 @@ impl Times {
         let index = self.len.checked_sub(1)?;
         let last = self.at(index);
         self.len = index;
-        if let Some(far) = &mut self.far {
-            far.list.pop_if(|(far, _)| *far == index);
+        let fits = word_of(self.words[base_of(index)].cast_signed(), last).is_some();
+        if let Some(far) = &mut self.far
+            && far.list.pop_if(|(far, _)| *far == index).is_some()
+        {
+            far.count = far.count.saturating_sub(usize::from(!fits));
         }
         self.words.pop();
         if index.is_multiple_of(BLOCK) {
@@ -311,6 +341,27 @@ mod tests {
             all.push(Interval::new(7, 8));
             prop_assert_eq!(twice.iter().collect::<Vec<_>>(), all);
         }
+    }
+
+    #[test]
+    fn a_begin_of_long_calls_makes_those_behind_it_cost_no_more() {
+        let long = |count: i64| (0..count).map(|start| Interval::new(start, start + (1 << 40)));
+        let short = |count: i64| (0..count).map(|start| Interval::new(start, start + 5));
+        let held = |times: &Times| times.far.as_ref().map_or((0, false), |far| (far.list.len(), far.is_whole));
+        let all: Vec<Interval> = long(100).chain(short(5_000)).chain(long(3)).collect();
+        let mut times: Times = long(100).collect();
+        assert_eq!(held(&times), (100, true));
+        times.extend(short(1_000));
+        assert_eq!(held(&times), (1_100, true), "one in eleven");
+        times.extend(short(4_000).map(|part| Interval::new(part.start + 1_000, part.end + 1_000)));
+        times.extend(long(3));
+        assert_eq!(held(&times), (103, false));
+        assert!(times.iter().zip(&all).all(|(one, other)| one.len_ns() == other.len_ns()));
+        let mut twice: Times = short(BLOCK as i64).collect();
+        twice.append(&times);
+        assert_eq!((held(&twice), twice.far.as_ref().map(|far| far.count)), ((103, false), Some(103)));
+        while times.pop().is_some() {}
+        assert_eq!((held(&times), times.far.as_ref().map(|far| far.count)), ((0, false), Some(0)));
     }
 
     #[test]
