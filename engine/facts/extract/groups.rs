@@ -15,8 +15,8 @@ use super::{
 pub(super) type Extract = fn(&Context<'_>, &DeviceContext, &Parents<'_>, &mut DevicePart);
 
 /// Groups that do not depend on each other. Those that ask for no idle time come first, and then those that do so last.
-pub(super) const GROUPS: [Extract; 6] =
-    [facts_of_work, groups_of_events, replay::extract, facts_of_time, ranges::extract, facts_of_steps];
+pub(super) const GROUPS: [Extract; 7] =
+    [facts_of_work, groups_of_events, replay::extract, facts_of_time, facts_of_host, ranges::extract, facts_of_steps];
 
 /// What the device ran.
 fn facts_of_work(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
@@ -34,6 +34,9 @@ fn facts_of_work(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>,
     shared_stream::extract(context, device, &mut part.device);
     collectives::extract(context, device, &mut part.device);
     collective_rows::extract(context, device, &mut part.device);
+    communication::extract(context, device, &mut part.device);
+    late_gpus::extract(context, device, &mut part.device);
+    uneven_gpus::extract(context, device, &mut part.device);
     compiled::extract(context, device, &mut part.device);
     launched_copies::extract(context, device, &mut part.device);
     cells::extract(context.timeline, device, &mut part.device);
@@ -62,6 +65,10 @@ fn facts_of_time(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>,
     idle::extract(context, device, &mut part.device);
     ahead::extract(context, device, &mut part.device);
     late_starts::extract(context, device, &mut part.device);
+}
+
+/// What the host does around its work: calls that wait or come again, steps of an optimizer, code that is made.
+fn facts_of_host(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
     graph_gaps::extract(context, device, &mut part.device);
     readbacks::extract(context, device, &mut part.device);
     prints::extract(context, device, &mut part.device);
@@ -69,9 +76,6 @@ fn facts_of_time(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>,
     call_rounds::extract(context, device, &mut part.device);
     set_up_rounds::extract(context, device, &mut part.device);
     between_os_calls::extract(context, device, &mut part.device);
-    communication::extract(context, device, &mut part.device);
-    late_gpus::extract(context, device, &mut part.device);
-    uneven_gpus::extract(context, device, &mut part.device);
     optimizer::extract(context, device, &mut part.device);
     tuning::extract(context, device, &mut part.device);
     kernel_tuning::extract(context, device, &mut part.device);
