@@ -206,7 +206,7 @@ mod tests {
         done.add(Interval::new(1_000, 1_800), Activity::Load);
         done.add(Interval::new(1_800, 1_900), Activity::Allocate);
         done.add(Interval::new(1_900, 2_000), Activity::Host);
-        assert_eq!(lead.win(waited.in_trigger(SYNC), 1000, done), Won { sum_ns: 100, launch_ns: 0 });
+        assert_eq!(lead.win(waited.in_trigger(SYNC), 1_000, done), Won { sum_ns: 100, launch_ns: 0 });
     }
 
     #[test]

@@ -159,7 +159,7 @@ impl<'all> Cursor<'all> {
             open_ranges: ranges
                 .filter(|_| !question.queries.is_empty())
                 .map(|ranges| OpenRanges::new(ranges, question.is_optimizer, timeline.devices.len()))
-                .map(|ranges| ranges.with_last_ends(question.last_ends)),
+                .map(|open| open.with_last_ends(question.last_ends)),
             places: thread
                 .and_then(|thread| timeline.call_locations.of_thread(thread))
                 .map(|ranges| LocationCursor::new(ranges, max_open_ranges(timeline.devices.len()))),

@@ -56,7 +56,7 @@ impl Calls {
         within: Interval,
         visit: impl FnMut(Interval, Activity, NameId),
     ) {
-        match self.shared.known(thread) {
+        match self.known(thread) {
             Some(laid_out) => laid_out.visit(within, visit),
             None => self.layout(timeline, thread).run(within, visit),
         }

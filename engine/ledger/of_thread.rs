@@ -2,7 +2,6 @@
 
 use super::activity::Activity;
 use super::idle::IdleReading;
-use super::sparing;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::{RunningLength, Union};
 
@@ -58,8 +57,8 @@ pub(super) struct OfThread {
 impl OfThread {
     /// Takes in what it did after that.
     pub(super) fn append(&mut self, later: Self) {
-        append(&mut self.waits, later.waits);
-        append(&mut self.loads, later.loads);
+        later.waits.into_iter().for_each(|wait| add(&mut self.waits, wait));
+        later.loads.into_iter().for_each(|load| add(&mut self.loads, load));
     }
 
     pub(super) fn add(&mut self, time: Interval, activity: Activity) {
@@ -70,22 +69,15 @@ impl OfThread {
         } else {
             return;
         };
-        match list.last_mut() {
-            Some(last) if last.end == time.start => last.end = time.end,
-            _ if time.len_ns() > 0 => list.push(time),
-            _ => {}
-        }
+        add(list, time);
     }
 }
 
-/// Takes in later times, of which the first may go on with the last.
-fn append(times: &mut Vec<Interval>, mut later: Vec<Interval>) {
-    match (times.last_mut(), later.first_mut()) {
-        (Some(last), Some(first)) if last.end == first.start => {
-            first.start = last.start;
-            times.pop();
-        }
+/// Adds the next time, which may go on with the last.
+fn add(times: &mut Vec<Interval>, next: Interval) {
+    match times.last_mut() {
+        Some(last) if last.end == next.start => last.end = next.end,
+        _ if next.len_ns() > 0 => times.push(next),
         _ => {}
     }
-    sparing::append(times, later);
 }

@@ -72,6 +72,7 @@ impl<'calls> Source<'calls> {
     }
 
     /// When the one at an index begins.
+    #[inline]
     pub(super) fn start(&self, index: usize) -> Option<i64> {
         self.rows.get(index).map(|row| self.times.start(*row as usize))
     }
@@ -79,8 +80,7 @@ impl<'calls> Source<'calls> {
     /// When the one after the next begins; `i64::MAX` when there is none.
     #[inline]
     pub(super) fn second_start(&self) -> i64 {
-        let second = self.rows.get(self.next + 1).and_then(|row| self.times.get(*row as usize));
-        second.map_or(i64::MAX, |second| second.start)
+        self.start(self.next + 1).unwrap_or(i64::MAX)
     }
 
     #[inline]

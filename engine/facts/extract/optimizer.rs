@@ -192,7 +192,7 @@ impl OptimizerSteps {
 
     /// What is known of all that a thread launches around a moment.
     fn around(&self, thread: u32, at: i64) -> Known {
-        let all = Known { thread, during: Interval::new(i64::MIN, i64::MAX), step: None };
+        let all = Known { thread, during: Interval::EVER, step: None };
         let Some(times) = self.by_thread.get(&thread) else { return all };
         let next = times.partition_point(0, |range| range.start <= at);
         let until = times.get(next).map_or(i64::MAX, |range| range.start);

@@ -357,7 +357,7 @@ impl<'model> Play<'model> {
         let devices: BTreeSet<u32> = exposed.keys().map(|op| self.model.op(*op).device).collect();
         let share = |device: u32| {
             // However many of its kernels run at once.
-            let exposed_ns = self.model.exposed_communication_ns(device, Interval::new(i64::MIN, i64::MAX));
+            let exposed_ns = self.model.exposed_communication_ns(device, Interval::EVER);
             let room = self.model.compute_alone_ns(device) as f64 / exposed_ns.max(1) as f64;
             (device, (1.0 - OVERLAP_COST_SHARE).min(room))
         };

@@ -255,17 +255,18 @@ fn is_plain(sql: &str) -> bool {
 fn shape(db: &Connection, name: &str, root: Option<u32>) -> rusqlite::Result<Option<Shape>> {
     let mut columns = db.prepare("SELECT name FROM pragma_table_info(?1)")?;
     let columns: Vec<String> = columns.query_map([name], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    // A generated column hides a row id too, so SQLite is asked: the name of a column that a word stands for.
-    let is_row_id = |word: &&str| {
+    // A generated column hides a row id too, so SQLite is asked: the name of a column that a word stands for. A key may be the row id and
+    // stand nowhere else: that has its name then.
+    let row_id = |word: &'static str| {
         let is_own = columns.iter().any(|column| column.eq_ignore_ascii_case(word));
         let hidden = "SELECT 1 FROM pragma_table_xinfo(?1) WHERE lower(name) = ?2";
-        !is_own
-            && db.prepare(hidden).and_then(|mut hidden| hidden.exists([name, word])) == Ok(false)
-            && db.prepare(&format!("SELECT {word} FROM \"{name}\"")).is_ok()
+        if is_own || db.prepare(hidden).and_then(|mut hidden| hidden.exists([name, word])) != Ok(false) {
+            return None;
+        }
+        let ids = db.prepare(&format!("SELECT {word} FROM \"{name}\"")).ok()?;
+        Some((word, ids.column_name(0).ok()?.to_owned()))
     };
-    let Some(row_id) = ROW_IDS.into_iter().find(is_row_id) else { return Ok(None) };
-    // A key may be the row id and stand nowhere else: SQLite then gives that its name.
-    let named = db.prepare(&format!("SELECT {row_id} FROM \"{name}\""))?.column_name(0)?.to_owned();
+    let Some((row_id, named)) = ROW_IDS.into_iter().find_map(row_id) else { return Ok(None) };
     let key = Some(named).filter(|named| columns.contains(named));
     // A computed column stands nowhere, or among the others.
     let mut odd = db.prepare("SELECT 1 FROM pragma_table_xinfo(?1) WHERE hidden <> 0")?;
@@ -319,8 +320,12 @@ impl<'row> Cells<'row> {
 
     /// A string; bytes that are no UTF-8 are absent.
     pub(super) fn text(&self, column: usize) -> Option<&'row str> {
+        std::str::from_utf8(self.bytes(column)?).ok()
+    }
+
+    fn bytes(&self, column: usize) -> Option<&'row [u8]> {
         match self.get(column) {
-            Some(ValueRef::Text(bytes)) => std::str::from_utf8(bytes).ok(),
+            Some(ValueRef::Text(bytes)) => Some(bytes),
             _ => None,
         }
     }
@@ -332,10 +337,7 @@ impl cells::Cells for Cells<'_> {
     }
 
     fn bytes(&self, column: usize) -> Option<&[u8]> {
-        match self.get(column) {
-            Some(ValueRef::Text(bytes)) => Some(bytes),
-            _ => None,
-        }
+        Self::bytes(self, column)
     }
 }
 
